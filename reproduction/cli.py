@@ -22,12 +22,12 @@ from . import checkout
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
                   help="Re-run a paper on predictive coding graphs, figure by figure and number by number.")
-WHOLE = 10_000                                     # columns if the output is no screen, so that no line is folded
+WIDE = 10_000                                     # columns if the output is no screen, so that no line is folded
 
 
 def _console(stream: TextIO | None, stderr: bool = False) -> Console:
     screen = stream is not None and stream.isatty()
-    return Console(stderr=stderr, emoji=False, width=None if screen else WHOLE)
+    return Console(stderr=stderr, emoji=False, width=None if screen else WIDE)
 
 
 out, errors = _console(sys.stdout), _console(sys.stderr, stderr=True)

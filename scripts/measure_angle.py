@@ -19,8 +19,8 @@ from torch.nn.functional import cosine_similarity, one_hot
 
 from pcgraph_lite import hardware
 from pcgraph_lite.engine import learning, topology
-from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.graph import PCGraph
+from pcgraph_lite.engine.hessian import largest_eigenvalue
 from pcgraph_lite.engine.inference import Settings, settle
 from pcgraph_lite.files import write_aside
 from pcgraph_lite.images import datasets
@@ -54,7 +54,7 @@ def bp_gradient(graph: PCGraph, images: Tensor, labels: Tensor) -> list[Tensor]:
 def angles(graph: PCGraph, images: Tensor, labels: Tensor, relaxed: float) -> dict[str, float]:
     """Cosine between both gradients, and their ratio of norms, layer by layer; T and gamma are chosen to be stable."""
     problem = learning.started(graph, {"pixels": images, "labels": labels}, len(images))
-    safe = 1 / float(curvature(problem))
+    safe = 1 / float(largest_eigenvalue(problem))
     steps = max(5, math.ceil(relaxed / (0.5 * safe)))
     found = {"T": steps, "gamma": relaxed / steps, "relaxed": relaxed, "safe_step": safe}
     pairs = zip(pc_gradient(graph, images, labels, steps, relaxed / steps), bp_gradient(graph, images, labels),

@@ -37,8 +37,8 @@ class DAM(Classifier):
     Args:
         memories: K, how many.
         power: n, of the rectified polynomial F.
-        start_mean: of the initial memories, N(start_mean, 0.09) cut to [-1, 1]. None: the source's -0.3, which suits
-            dark pictures, as of digits: each memory overlaps with them. With bright ones hardly any does.
+        start_mean: of the initial memories, N(start_mean, 0.09) clipped to [-1, 1]. None: the source's -0.3, which
+            suits dark pictures, as of digits: each memory overlaps with them. With bright ones hardly any does.
         generator: draws the initial memories. None: a new one seeded with 0.
     """
 
@@ -106,7 +106,7 @@ def _gradient(model: DAM, images: Tensor, labels: Tensor, temperature: float, lo
 
 
 class Scaled(torch.optim.Optimizer):
-    """``V <- p V - gradient``, then ``xi <- xi + lr V / max_i |V_i|`` for each memory, cut to [-1, 1] (eq. 13)."""
+    """``V <- p V - gradient``, then ``xi <- xi + lr V / max_i |V_i|`` for each memory, clipped to [-1, 1] (eq. 13)."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], lr: float, momentum: float) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum})

@@ -26,7 +26,7 @@ PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)                                        # of
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """``(x - mean_in) @ weight + mean_out``, cut to [0, 1]."""
+    """``(x - mean_in) @ weight + mean_out``, clipped to [0, 1]."""
 
     weight: Tensor                                                         # (inputs, outputs)
     mean_in: Tensor                                                        # (inputs,)

@@ -219,12 +219,12 @@ class PCGraph(Exact):
             raise WrongShape(f"the weight matrix is {tuple(matrix.shape)}; expected {expected}.")
         if bool((matrix[..., ~self.topology.mask().to(matrix.device)] != 0).any()):
             raise BadInput("the weight matrix is non-zero where the topology has no edge; mask it first.")
-        for weight, stored in zip(self.weights, self.cut(matrix), strict=True):
+        for weight, stored in zip(self.weights, self.gather(matrix), strict=True):
             weight.copy_(stored)
 
-    def cut(self, matrix: Tensor) -> list[Tensor]:
+    def gather(self, matrix: Tensor) -> list[Tensor]:
         """The parts of a ``(..., n, n)`` matrix that ``weights`` hold, in their shapes."""
-        return [b.cut(matrix[..., self.segments[b.source], self.segments[b.target]]) for b in self.blocks]
+        return [b.gather(matrix[..., self.segments[b.source], self.segments[b.target]]) for b in self.blocks]
 
     def matrices(self) -> list[Matrix]:
         """The weights of each block as something to multiply with, ``(..., source, target)``."""
@@ -392,7 +392,7 @@ class PCGraph(Exact):
         for block, weight in zip(self.blocks, self.weights, strict=True):
             whole = matrix.get((block.source, block.target))
             weight.copy_(self._drawn(block, stds, degree, generator)  # type: ignore[arg-type]  # a sparse one
-                         if whole is None else block.cut(whole))
+                         if whole is None else block.gather(whole))
         self.set_edge_weights([e.weights for e in self.topology.edges])
 
     def _drawn(self, block: Sparse, stds: Mapping[str, float | None], degree: Tensor,

@@ -12,8 +12,8 @@ from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape, shown
 from ..valid import Count, Damping, Rate
 from .conditioned import Conditioned
-from .curvature import curvature
 from .graph import PCGraph
+from .hessian import largest_eigenvalue
 from .nodes import Nodes
 from .solvers import WINDOW, Accelerated, Backtracking, Plain, Recorded
 
@@ -120,7 +120,7 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
 @torch.no_grad()
 def settle(problem: Conditioned, settings: Settings) -> Settled:
     """Relax a problem whose start values were checked and evaluated. Raises UnstableStep."""
-    if _at_rest(problem, settings):
+    if _needs_no_step(problem, settings):
         energy = problem.energy()
         return Settled(problem.assembled(), energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0,
                        problem)
@@ -134,7 +134,7 @@ def settle(problem: Conditioned, settings: Settings) -> Settled:
                    step if isinstance(step, float) else step.flatten(), problem)
 
 
-def _at_rest(problem: Conditioned, settings: Settings) -> bool:
+def _needs_no_step(problem: Conditioned, settings: Settings) -> bool:
     """Whether no step is needed: nothing is free, or no energy is left. Raises UnstableStep: nothing can be done."""
     if problem.free:
         # segment by segment, so that large values elsewhere hide no small error
@@ -172,21 +172,21 @@ def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[l
         if not settings.trace and len(energies) > 2 * WINDOW:
             del energies[1:-WINDOW]
     energies = [energy + constant for energy in energies]
-    start, last = energies[0], energies[-1]
-    risen = settings.trace and bool((last > (limit := start * (1 + ROUNDING))).any())  # trainings look at their epochs
-    if risen and not _passing_a_bend(problem, settings.value_lr):
-        _refuse(problem, _above(problem, last, limit), start, last, t, settings.value_lr)
+    if settings.trace:                                                     # trainings look at their epochs
+        _refuse_rise(problem, energies[0], energies[-1], t, settings.value_lr)
     return energies, converged, t
 
 
-def _passing_a_bend(problem: Conditioned, value_lr: object) -> bool:
-    """Whether a rise is no divergence: f bends, as ReLU does at zero, and each step is below the bound of a stable one.
-
-    At the bend itself f' is that of one side, and a step towards the other may raise the energy a little, once.
+def _refuse_rise(problem: Conditioned, start: Tensor, last: Tensor, t: int, value_lr: object) -> None:
+    """Raise UnstableStep where the energy ends above its start. Not where f bends, as ReLU does at zero, and each step
+    is below the bound of a stable one: f' at a bend is that of one side, so a step to the other may raise it once.
     """
+    if not (last > (limit := start * (1 + ROUNDING))).any():
+        return
     bends = any(f.kinks for f in problem.graph.activations)
-    return bends and value_lr != "safe" and bool(
-        (torch.as_tensor(value_lr).reshape(-1).cpu() < 2 / curvature(problem).reshape(-1).cpu()).all())
+    if not (bends and value_lr != "safe" and (
+            torch.as_tensor(value_lr).reshape(-1).cpu() < 2 / largest_eigenvalue(problem).reshape(-1).cpu()).all()):
+        _refuse(problem, _above(problem, last, limit), start, last, t, value_lr)
 
 
 def _refuse_divergence(problem: Conditioned, energies: list[Tensor], lowest: Tensor, t: int,
@@ -222,7 +222,7 @@ def _refuse(problem: Conditioned, bad: Tensor, before: Tensor, now: Tensor, t: i
     """Raise UnstableStep if any example is ``bad``, naming the first of them."""
     if not bad.any():
         return
-    largest = float(curvature(problem).max())
+    largest = float(largest_eigenvalue(problem).max())
     worst = int(bad.flatten().nonzero()[0])
     jumps = "" if problem.graph.top_k is None else ", but at any step size the energy may jump where other vertices win"
     raise UnstableStep(
@@ -238,8 +238,8 @@ def _too_large(problem: Conditioned) -> str:
 
 
 def _safe_step(problem: Conditioned) -> Tensor:
-    """1 / curvature; 1 where the energy does not depend on the free values at all."""
-    largest = curvature(problem)
+    """1 / largest eigenvalue; 1 where the energy does not depend on the free values at all."""
+    largest = largest_eigenvalue(problem)
     if not torch.isfinite(largest).all():
         raise UnstableStep(f"the curvature of the energy is {float(largest.max())}: the weights are not finite, or "
                            f"too large for {problem.x.dtype}. Use float64; in a training take a smaller weight_lr.")

@@ -111,11 +111,11 @@ def _pool_segments(topology: Topology) -> list[slice]:
     """One segment for each pool, in vertex order; none at all if the groups of a pool are not side by side."""
     segments = []
     for pool in topology.pools:
-        cuts = sorted((topology.slice(name) for name in pool), key=lambda cut: cut.start)
-        if any(a.stop != b.start for a, b in pairwise(cuts)):
+        groups = sorted((topology.slice(name) for name in pool), key=lambda group: group.start)
+        if any(a.stop != b.start for a, b in pairwise(groups)):
             return []
-        segments.append(slice(cuts[0].start, cuts[-1].stop))
-    return sorted(segments, key=lambda cut: cut.start)
+        segments.append(slice(groups[0].start, groups[-1].stop))
+    return sorted(segments, key=lambda segment: segment.start)
 
 
 def _merged(edges: list[Edges], shape: tuple[int, int], home: dict[str, tuple[int, slice]]) -> Tensor:

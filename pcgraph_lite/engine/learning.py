@@ -31,8 +31,8 @@ from .topk import TopK
 Batch = Mapping[str, Tensor]
 Data = Any                                             # (images, labels), a Batch, a torch Dataset, ...: ``as_batch``
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
-ASKED: dict[str, Any] = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
-READ = 1024                                                                # examples of a data set at a time
+QUERY: dict[str, Any] = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
+CHUNK = 1024                                                                # examples of a data set at a time
 RISEN = 2                                              # times the energy at the beginning: a warning
 FEW = 50                                               # fewer examples do not stand for the others
 CURVATURE_EVERY = 20                                                       # updates between looks at the safe step
@@ -180,7 +180,7 @@ def accuracy(graph: PCGraph, batch: Data) -> float:
                        "minus_energy, or a score function of your own.")
     clamp = {name: values for name, values in batch.items() if name != "labels"}
     start: Literal["prediction", "zeros"] = "prediction" if graph.topology.leads_on(clamp) else "zeros"
-    answer = query(graph, clamp, start=start, **ASKED).values["labels"]
+    answer = query(graph, clamp, start=start, **QUERY).values["labels"]
     return float((answer.argmax(-1) == batch["labels"].to(answer.device).argmax(-1)).double().mean())
 
 
@@ -200,7 +200,7 @@ def minus_energy(graph: PCGraph, batch: Data) -> float:
         inside = scaled(graph, batch)
         x = torch.cat([inside[name] for name in graph.topology.groups], -1).to(graph.device)
         return -float(graph.energy(x if graph.replicas is None else x.expand(graph.replicas, *x.shape)).mean())
-    return -float(query(graph, batch, **ASKED).energy[-1].mean())
+    return -float(query(graph, batch, **QUERY).energy[-1].mean())
 
 
 def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
@@ -218,7 +218,7 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
                        "only one vertex; use another score.")
     size, unit = graph.topology.size(name), graph.pixel_scale.unit if name == "pixels" else 1.0
     known = torch.arange(size) < size // 2
-    answer = query(graph, {name: observed(batch[name], known)}, **ASKED).x[..., graph.topology.slice(name)]
+    answer = query(graph, {name: observed(batch[name], known)}, **QUERY).x[..., graph.topology.slice(name)]
     error = answer - scaled(graph, batch)[name].to(graph.device)
     return -float(error[..., ~known].square().mean()) * unit**2
 
@@ -353,7 +353,7 @@ def gathered(data: Dataset | DataLoader) -> Data:
 
     Raises BadInput: it has no end or no examples, a sampler of its own, or examples that are no numbers of one size.
     """
-    loader = data if isinstance(data, DataLoader) else DataLoader(data, batch_size=READ)
+    loader = data if isinstance(data, DataLoader) else DataLoader(data, batch_size=CHUNK)
     if isinstance(loader.dataset, IterableDataset):
         raise BadInput(f"{type(loader.dataset).__name__} says no length; expected a data set that fits into memory.")
     one, every = loader.sampler, len(cast(Sized, loader.dataset))
@@ -429,10 +429,10 @@ def _split(graph: PCGraph, data: object, validation: object,
     if not 0 < validation < 1:  # type: ignore[operator]
         raise BadInput(f"validation = {validation}; a share lies between 0 and 1.")
     order = torch.randperm(_count(data), generator=generator)
-    if (cut := max(1, round(float(validation) * len(order)))) == len(order):
-        raise BadInput(f"validation = {validation} holds out {cut} of {len(order)} examples, none is left to train on; "
-                       "expected at least one on either side. Give a smaller share, or more data.")
-    return scaled(graph, _rows(data, order[cut:])), _rows(data, order[:cut])
+    if (held_out := max(1, round(float(validation) * len(order)))) == len(order):
+        raise BadInput(f"validation = {validation} holds out {held_out} of {len(order)} examples, none is left to "
+                       "train on; expected at least one on either side. Give a smaller share, or more data.")
+    return scaled(graph, _rows(data, order[held_out:])), _rows(data, order[:held_out])
 
 
 def _known_as(measure: Callable) -> str:

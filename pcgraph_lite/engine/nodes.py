@@ -52,7 +52,7 @@ class Nodes:
         self.errorless = self.pays is not None and not self.pays.any()
         self.known: Tensor | None = None
         self.error = torch.zeros_like(start) if self.errorless else self.buffer(start)
-        self.window = self.error[..., self.free] if isinstance(self.free, slice) else None        # a view
+        self.error_view = self.error[..., self.free] if isinstance(self.free, slice) else None
         if self.free is not None:
             self.x = self.buffer(start[..., self.free]).zero_()
             self.gradient = torch.empty_like(self.x)
@@ -103,7 +103,7 @@ class Nodes:
     @property
     def error_of_free(self) -> Tensor:
         """The errors of the free vertices, ``(..., batch, free)``."""
-        return self.error[..., self.free] if self.window is None else self.window
+        return self.error[..., self.free] if self.error_view is None else self.error_view
 
     def reset_error(self) -> None:
         """error = x - mu as if no free vertex predicted this segment."""
@@ -111,9 +111,9 @@ class Nodes:
             self.error.copy_(self.x)
         elif self.clamped is None:
             torch.add(self.known, self.x, out=self.error)
-        elif isinstance(self.clamped, slice) and self.window is not None:  # each number is written once
+        elif isinstance(self.clamped, slice) and self.error_view is not None:  # each number is written once
             self.error[..., self.clamped].copy_(self.known[..., self.clamped])
-            torch.add(self.known[..., self.free], self.x, out=self.window)
+            torch.add(self.known[..., self.free], self.x, out=self.error_view)
         else:
             self.error.copy_(self.known)
             if self.free is not None:

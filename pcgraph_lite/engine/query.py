@@ -58,7 +58,7 @@ class Answer(Relaxation):
         converged: whether an example came to rest, ``(..., batch)`` bool; false where ``tolerance`` is None.
         steps: how many were taken.
         value_lr: the step that was used (the first of several).
-        values: group -> the values of its vertices, ``(..., batch, size)``; pixels in the units of [0, 1], not cut.
+        values: group -> the values of its vertices, ``(..., batch, size)``; pixels in the units of [0, 1], not clipped.
             They are views of ``x`` unless a pixel scale converts them: copy what you change.
 
     Example:
@@ -216,9 +216,9 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
         known: ``(n,)`` or ``(batch, n)`` bool. Vertices that no known one leads to stay 0.
     """
     x, topology, known = x.clone(), graph.topology, known.expand(x.shape[-2], -1)
-    cut = {name: topology.slice(name) for name in topology.groups}
-    reached = {name: known[:, where].any(-1) for name, where in cut.items()}                 # (batch,)
-    done = {name: known[:, where].all(-1) for name, where in cut.items()}
+    slices = {name: topology.slice(name) for name in topology.groups}
+    reached = {name: known[:, where].any(-1) for name, where in slices.items()}                 # (batch,)
+    done = {name: known[:, where].all(-1) for name, where in slices.items()}
     while True:
         led = {name: torch.zeros_like(rows) for name, rows in done.items()}
         for e in topology.edges:
@@ -228,7 +228,7 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
             return x
         mu = {name: graph.group_prediction(x, name) for name in wave}
         for name, rows in wave.items():
-            where = cut[name]
+            where = slices[name]
             x[..., where] = torch.where(rows[:, None] & ~known[:, where], mu[name], x[..., where])
             reached[name], done[name] = reached[name] | rows, done[name] | rows
 

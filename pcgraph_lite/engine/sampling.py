@@ -17,15 +17,15 @@ from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape, require_memory, shown
 from ..valid import Count, CountOrZero, Rate
 from .conditioned import Conditioned
-from .curvature import curvature
 from .graph import PCGraph
+from .hessian import largest_eigenvalue
 from .inference import relax
 from .query import Observed, Values, by_group, posed, uniform
 
 ACCEPTED = 0.574                       # share at which Langevin steps mix best (Roberts, Rosenthal 1998)
 START: dict[str, Any] = {"steps": 200, "momentum": 0.9, "tolerance": 1e-4}                 # chains begin near a mode
 STUCK = 0.05                           # share of accepted steps below which samples are nearly copies of each other
-SMALL = 0.1                            # plain steps: gamma times the largest curvature; adds 5 % of variance there
+SMALL = 0.1                            # plain steps: gamma times the largest eigenvalue; adds 5 % of variance there
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Samples:
         energy: of each, ``(count, ..., batch)``.
         accepted: share of proposals that was accepted after the burn-in, ``(..., batch)``; about 0.6 is best.
         value_lr: the step after the burn-in, ``(..., batch)``.
-        values: group -> its values, ``(count, ..., batch, size)``; pixels in the units of [0, 1], not cut.
+        values: group -> its values, ``(count, ..., batch, size)``; pixels in the units of [0, 1], not clipped.
 
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.generative(labels=2, hidden=[3], pixels=4))
@@ -78,7 +78,7 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
             eigenvalue k of the Hessian has the variance (temperature / k) / (1 - gamma k / 2) instead of
             temperature / k.
         value_lr: gamma. "tuned": each example finds its own in the burn-in, at which 57 % of its steps are accepted;
-            without ``metropolis`` it is 0.1 / largest curvature, so that no variance is more than 1/19 too large.
+            without ``metropolis`` it is 0.1 / largest eigenvalue, so that no variance is more than 1/19 too large.
         generator: for the noise, on its own device. None: a new one seeded with 0.
 
     The distribution has to exist: a free vertex that pays nothing (a flat prior) and that nothing else holds drifts.
@@ -155,7 +155,7 @@ class _Walk:
 
     def _first(self, value_lr: Any) -> Tensor:
         if value_lr == "tuned":
-            largest = curvature(self.problem)[..., None, None]
+            largest = largest_eigenvalue(self.problem)[..., None, None]
             free = sum(nodes.x.shape[-1] for nodes in self.problem.free)
             value_lr = free ** (-1 / 3) if self.metropolis else torch.where(largest > 0, SMALL / largest, SMALL)
         return torch.as_tensor(value_lr).to(self.energy).expand(*self.energy.shape, 1).clone()
@@ -213,8 +213,8 @@ class _Walk:
             self.step()
         if not self.energy.isfinite().all():
             raise UnstableStep(f"the samples left the finite numbers with value_lr = {float(self.lr.max()):.4g}; "
-                               f"stable below {2 / float(curvature(self.problem).max()):.3g} for linear f. Use a "
-                               "smaller one, or metropolis=True.")
+                               f"stable below {2 / float(largest_eigenvalue(self.problem).max()):.3g} for linear f. "
+                               "Use a smaller one, or metropolis=True.")
         return self.problem.assembled(), self.energy
 
 

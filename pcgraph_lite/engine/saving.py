@@ -92,7 +92,7 @@ def load(path: Path | str, activation: str | Activation | None = None,
 def _about(graph: PCGraph) -> dict[str, Any]:
     """All but the tensors, as JSON holds it."""
     t, scale = graph.topology, graph.pixel_scale
-    nodes = None if isinstance(t.nodes, range) else [_plain(name) for name in t.nodes]
+    nodes = None if isinstance(t.nodes, range) else [_json_name(name) for name in t.nodes]
     own, (commit, changed) = graph.activation.name not in ACTIVATIONS, checkout.version()
     return {"form": FORM, "program": f"pcgraph_lite {__version__}", "commit": commit, "changed": changed,
             "groups": list(t.groups.items()), "edges": [(e.source, e.target) for e in t.edges], "sensory": t.sensory,
@@ -163,10 +163,10 @@ def _called(activation: Activation) -> str:
     return getattr(activation.f, "__name__", None) or shown(activation.f)
 
 
-def _plain(name: Any) -> Any:
+def _json_name(name: Any) -> Any:
     """The name of a vertex for JSON, a tuple as a list. Raises BadInput."""
     if isinstance(name, tuple):
-        return [_plain(part) for part in name]
+        return [_json_name(part) for part in name]
     name = name.item() if isinstance(name, np.generic) else name           # equal to it, also as the key of a mapping
     if not isinstance(name, str | int | float | bool | type(None)):
         raise BadInput(f"the vertex {shown(name)} has a name that is a {type(name).__name__}; expected text, a number "

@@ -42,7 +42,7 @@ class Scale:
         return pixels if self.plain else (pixels - self.offset) / self.unit
 
     def undo(self, values: Tensor) -> Tensor:
-        """Scaled pixels of any shape back to the units of [0, 1]; not cut."""
+        """Scaled pixels of any shape back to the units of [0, 1]; not clipped."""
         return values if self.plain else values * self.unit + self.offset
 
     def variance(self, variance: float) -> float:

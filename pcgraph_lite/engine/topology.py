@@ -258,11 +258,11 @@ class Topology:
 
 def slices(groups: Mapping[str, int]) -> dict[str, slice]:
     """Where each group's vertices sit when one group follows the other."""
-    cut, start = {}, 0
+    found, start = {}, 0
     for name, size in groups.items():
-        cut[name] = slice(start, start + size)
+        found[name] = slice(start, start + size)
         start += size
-    return cut
+    return found
 
 
 # --------------------------------------------------------------------------------------------------- constructors
@@ -441,18 +441,18 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
 
 def _blocks(groups: Mapping[str, int], mask: Tensor) -> list[Edges]:
     """The edges of a mask ``(n, n)`` by the groups that they join; only such pairs of groups are looked at."""
-    names, sizes, cut = list(groups), list(groups.values()), slices(groups)
+    names, sizes, where = list(groups), list(groups.values()), slices(groups)
     rows = torch.stack([some.sum(0, dtype=torch.int32) for some in mask.split(sizes)])           # (groups, n)
     counts = torch.stack([some.sum(1) for some in rows.split(sizes, 1)], 1)                      # (groups, groups)
     joined = [(names[k], names[m], int(counts[k, m])) for k, m in counts.nonzero().tolist()]
-    return [Edges(a, b, None if count == groups[a] * groups[b] else mask[cut[a], cut[b]]) for a, b, count in joined]
+    return [Edges(a, b, None if count == groups[a] * groups[b] else mask[where[a], where[b]]) for a, b, count in joined]
 
 
 def _between(sources: Mapping[str, int], targets: Mapping[str, int], pairs: Tensor) -> list[Edges]:
     """Rows and columns of edges ``(2, edges)``, by the groups that they join."""
     rows, columns = slices(sources), slices(targets)
-    row, column = (torch.bucketize(ends, torch.tensor([cut.start for cut in cuts.values()]), right=True) - 1
-                   for ends, cuts in zip(pairs, (rows, columns), strict=True))
+    row, column = (torch.bucketize(ends, torch.tensor([group.start for group in groups.values()]), right=True) - 1
+                   for ends, groups in zip(pairs, (rows, columns), strict=True))
     order = (block := row * len(targets) + column).argsort(stable=True)    # once for all pairs of groups
     joined, counts = block[order].unique_consecutive(return_counts=True)
     a, b, edges = list(sources), list(targets), []

@@ -45,7 +45,7 @@ class Dense(nn.Module):
         """Shape of the weights of one replica."""
         return self.shape
 
-    def cut(self, matrix: Tensor) -> Tensor:
+    def gather(self, matrix: Tensor) -> Tensor:
         """The weights in a matrix ``(..., source, target)``, as they are stored."""
         return matrix
 
@@ -104,7 +104,7 @@ class Sparse(Dense):
     def mask(self) -> Tensor:  # type: ignore[override]  # made when it is asked for
         return self.dense(torch.ones(self.stored, dtype=torch.bool, device=self.order.device))
 
-    def cut(self, matrix: Tensor) -> Tensor:
+    def gather(self, matrix: Tensor) -> Tensor:
         return matrix[self.rows().to(matrix.device), self.columns.long().to(matrix.device)]
 
     def dense(self, weights: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ class Sparse(Dense):
         return matrix
 
     def adopted(self, saved: Tensor) -> Tensor:
-        return self.cut(saved) if saved.shape == self.shape else saved
+        return self.gather(saved) if saved.shape == self.shape else saved
 
     def matrix(self, weights: Tensor) -> "Matrix":
         return SparseMatrix(self, weights)

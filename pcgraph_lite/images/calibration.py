@@ -83,7 +83,7 @@ def without_class(train: ImageSet, test: ImageSet, foreign: Tensor, seed: int = 
 
 
 def ridge(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
-    """All pixels by ridge regression from the ``known`` ones and a constant, ``(batch, pixels)`` cut to [0, 1]."""
+    """All pixels by ridge regression from the ``known`` ones and a constant, ``(batch, pixels)`` clipped to [0, 1]."""
     def inputs(part: Tensor) -> Tensor:
         return torch.cat([part[:, known], torch.ones(len(part), 1)], 1).double()           # (count, known + 1)
 

@@ -39,12 +39,12 @@ DEBIAN_FASHION = Path("/usr/share/datasets/fashion-mnist")      # where the pack
 TIMEOUT = 30                                                    # seconds without an answer before a server is given up
 
 SPLITS = ("train", "test")
-OPEN: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, "": open}     # by the ending of an idx file
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, "": open}  # by the ending of an idx file
 LARGEST = 2**26                                                            # bytes of one, unpacked; more is a bomb
 LARGEST_MAT = 2**28                                                        # bytes of a .mat file
 TORCHVISION = {"mnist": "MNIST", "fashion": "FashionMNIST", "cifar10": "CIFAR10", "svhn": "SVHN"}   # its classes
 # Where a data set lies below a root folder; the first is also the cache's layout.
-HOMES = {
+FOLDERS = {
     "mnist": ("MNIST/raw", "MNIST"),
     "fashion": ("FashionMNIST/raw", "FashionMNIST"),
     "cifar10": ("CIFAR10", "."),
@@ -149,13 +149,13 @@ def _places(name: str, split: str, root: Path | str | None, download: bool) -> I
 
 
 def _read_root(name: str, split: str, root: Path | None) -> Pixels:
-    """Read a data set below a root folder, in any of the layouts of ``HOMES``."""
+    """Read a data set below a root folder, in any of the layouts of ``FOLDERS``."""
     if root is None:
         raise NotFound("not set")
     if not root.is_dir():
         raise NotFound(f"no such folder as {root}")
     reasons = []
-    for home in HOMES[name]:
+    for home in FOLDERS[name]:
         try:
             return _read(name, split, root / home)
         except NotFound as reason:
@@ -176,7 +176,7 @@ def _fetch(name: str, split: str) -> Pixels:
         with TemporaryDirectory(dir=cache(), prefix=f"{name}-", suffix=".part") as scratch:
             folder = _from_torchvision(name, split, Path(scratch))
             pixels = _read(name, split, folder)
-            home = cache() / HOMES[name][0]
+            home = cache() / FOLDERS[name][0]
             _keep(folder, home)
     except (MissingPackage, OSError, RuntimeError, HTTPException, tarfile.TarError) as error:
         raise NotFound(" ".join(str(error).split()) or type(error).__name__) from error
@@ -205,7 +205,7 @@ def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
         _torchvision(name)(scratch, download=True, **part)
     finally:
         socket.setdefaulttimeout(before)
-    return scratch if name in ("svhn", "cifar10") else scratch / HOMES[name][0]
+    return scratch if name in ("svhn", "cifar10") else scratch / FOLDERS[name][0]
 
 
 def _torchvision(name: str) -> Any:
@@ -254,7 +254,7 @@ def _idx(folder: Path, name: str, digests: dict[str, str]) -> np.ndarray:
 def _content(folder: Path, name: str, digests: dict[str, str]) -> bytes:
     """The unpacked and checked content of an idx file."""
     names = (name, name.replace("-idx", ".idx"))                           # unpackers make a dot of it
-    here = [(p, OPEN[kind]) for kind in OPEN for one in names if (p := folder / (one + kind)).is_file()]
+    here = [(p, OPENERS[kind]) for kind in OPENERS for one in names if (p := folder / (one + kind)).is_file()]
     if not here:
         raise NotFound(f"{folder} has no {name}, {name}.gz or {name}.xz")
     path, unpack = here[0]

@@ -19,7 +19,7 @@ from ..engine.topology import Edges, Topology, to_networkx
 from ..errors import BadInput
 
 VALUE, SEEN = 2.0, 1.0                     # what is observed or set; and in a counterfactual, what all vertices were
-EXACT: dict[str, Any] = {"steps": 5000, "momentum": 0.9, "tolerance": 1e-14}
+SETTLE: dict[str, Any] = {"steps": 5000, "momentum": 0.9, "tolerance": 1e-14}
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def answers(graph: PCGraph, example: Example) -> dict[str, float]:
     """What a graph says: of ``asked`` where ``held`` is observed and where it is set, and of the counterfactual."""
     held, changed = ({name: torch.full((1, 1), VALUE, dtype=graph.dtype)} for name in (example.held, example.changed))
     seen = {name: torch.full((1, 1), SEEN, dtype=graph.dtype) for name in graph.topology.groups}
-    return {"observed": float(query(graph, clamp=held, **EXACT).values[example.asked]),
-            "set": float(query(graph, do=held, **EXACT).values[example.asked]),
+    return {"observed": float(query(graph, clamp=held, **SETTLE).values[example.asked]),
+            "set": float(query(graph, do=held, **SETTLE).values[example.asked]),
             "would have been": float(counterfactual(graph, seen, changed).values[example.effect])}
 
 

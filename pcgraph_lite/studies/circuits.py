@@ -50,7 +50,7 @@ def standard(graph: PCGraph) -> Circuit:
     Raises BadInput: the graph has replicas, biases, top-k or a flat prior.
     """
     wires = []
-    for i in range(_plain(graph)):
+    for i in range(_vertex_count(graph)):
         wires += [Wire(("value", i), ("error", i), 1), Wire(("error", i), ("value", i), -1)]
     for j, i, weight in _edges(graph):
         wires += [Wire(("value", j), ("error", i), -weight, fires=True),
@@ -65,7 +65,7 @@ def dendritic(graph: PCGraph) -> Circuit:
     BadInput as ``standard``.
     """
     wires = []
-    for i in range(_plain(graph)):
+    for i in range(_vertex_count(graph)):
         wires += [Wire(("value", i), ("value", i), -1), Wire(("basal", i), ("value", i), 1),
                   Wire(("apical", i), ("value", i), 1, gated=True)]
     for j, i, weight in _edges(graph):
@@ -107,7 +107,7 @@ def updates(circuit: Circuit, graph: PCGraph, x: Tensor) -> tuple[Tensor, Tensor
     return moved, learned * graph.topology.mask()
 
 
-def _plain(graph: PCGraph) -> int:
+def _vertex_count(graph: PCGraph) -> int:
     """The number of vertices. Raises BadInput: the graph has something that circuits do not have."""
     topped = any(hasattr(f, "fraction") for f in graph.activations)
     if graph.replicas is not None or graph.bias is not None or graph.sources is not None or topped:

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from .. import valid
 from ..engine.conditioned import Conditioned
-from ..engine.curvature import curvature
 from ..engine.epochs import State
 from ..engine.graph import PCGraph
+from ..engine.hessian import largest_eigenvalue
 from ..engine.inference import of_replicas
 from ..engine.learning import Data, Training, pictures, scaled, started
 from ..engine.solvers import Plain
@@ -40,7 +40,7 @@ class Watched:
 
     def rising(self) -> Tensor:
         """Copies whose relaxations raise the energy in the last tenth of training, ``(copies,)`` bool."""
-        last = -_window(len(self.after))
+        last = -_tenth(len(self.after))
         return ~(self.after[last:].mean(0) < self.before[last:].mean(0))
 
     def settled(self) -> Tensor:
@@ -48,7 +48,7 @@ class Watched:
 
         Tenths of the training are compared by their means; a straight line falls by a ninth from tenth to tenth.
         """
-        size = _window(len(self.after))
+        size = _tenth(len(self.after))
         first, late, last = (self.after[part].mean(0) for part in (slice(size), slice(-2 * size, -size),
                                                                    slice(-size, None)))
         return (last < first) & ((late - last).abs() <= SHARE * (first - last))
@@ -89,7 +89,7 @@ def watch(graph: PCGraph, data: Data, value_lr: Sequence[Rate], weight_lr: Seque
         problem = started(graph, {name: values[rows] for name, values in data.items()}, batch_size)
         if k % every == 0:
             looks.append(k)
-            bounds.append(2 / curvature(problem))
+            bounds.append(2 / largest_eigenvalue(problem))
         energies = _learn(problem, state, value_steps, steps, batch_size)
         seen.append((time.perf_counter() - began, *energies))
     seconds, before, after = zip(*seen, strict=True)
@@ -111,5 +111,5 @@ def _learn(problem: Conditioned, state: State, value_lr: Tensor | float, steps: 
     return before.cpu(), after.cpu()
 
 
-def _window(batches: int) -> int:
+def _tenth(batches: int) -> int:
     return max(1, round(LATE * batches))

@@ -28,7 +28,7 @@ REST = 1e-9                            # the valley of the memories is shallow: 
 class Recall:
     """The course of a query for memories."""
 
-    images: Tensor                                                         # (batch, pixels), cut to [0, 1]
+    images: Tensor                                                         # (batch, pixels), clipped to [0, 1]
     seen: dict[int, Tensor]                                                # images after so many steps
     energy: Tensor                                                         # (steps + 1, batch), before and after each
     converged: Tensor                                                      # (batch,) bool

@@ -68,7 +68,7 @@ def weight_gradient(graph: PCGraph, x: Tensor) -> dict[str, Tensor]:
     weight = graph.weight.requires_grad_()
     leaves = [weight] if graph.bias is None else [weight, graph.bias.detach().clone().requires_grad_()]
     gradient = torch.autograd.grad(energy_of(graph, x, weight, *leaves[1:]), leaves)
-    blocks = graph.cut(gradient[0] * graph.topology.mask())
+    blocks = graph.gather(gradient[0] * graph.topology.mask())
     return {f"weights.{k}": block for k, block in enumerate(blocks)} | dict(zip(["bias"], gradient[1:], strict=False))
 
 

@@ -50,7 +50,7 @@ def spread(graph: PCGraph, images: Tensor, known: Tensor, temperature: float | T
 
 
 def linearised(graph: PCGraph, images: Tensor, known: Tensor, temperature: float = 1.0) -> Tensor:
-    """The same deviation from the curvature of the energy at the answer alone, ``(batch, missing)``.
+    """The same deviation from the Hessian of the energy at the answer alone, ``(batch, missing)``.
 
     Exact for linear f, whose deviation is the same for all images: it depends on which pixels are known, and on
     nothing that is seen in them.
@@ -69,7 +69,7 @@ def linearised(graph: PCGraph, images: Tensor, known: Tensor, temperature: float
     for slope in slopes:                                                   # (n,)
         reach = slope[free, None] * weight[free]                           # (free, n): d mu / d x
         own = torch.eye(graph.topology.n, dtype=graph.dtype, device=graph.device)[free]
-        root = _root((own - reach)[:, pays])
+        root = _cholesky((own - reach)[:, pays])
         found.append(torch.linalg.solve_triangular(root, reach[:, pixels][:, missing], upper=False).norm(dim=0))
     return temperature**0.5 * torch.stack(found)
 
@@ -112,8 +112,8 @@ def _ranks(values: Tensor) -> Tensor:
     return (below + up_to - 1).double() / 2
 
 
-def _root(errors: Tensor) -> Tensor:
-    """Cholesky's factor ``(free, free)`` of the curvature, of d errors / d x ``(free, paying)``. Raises BadInput."""
+def _cholesky(errors: Tensor) -> Tensor:
+    """Cholesky's factor ``(free, free)`` of the Hessian, of d errors / d x ``(free, paying)``. Raises BadInput."""
     try:
         return torch.linalg.cholesky(errors @ errors.T)
     except torch.linalg.LinAlgError:

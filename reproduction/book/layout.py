@@ -115,9 +115,9 @@ def _aim(page: Page) -> str:
     """What a page without claims found, with numbers of its own tables; what it is for, if it has no such tables."""
     if (about := words.load().pages.get(page.name)) is None:
         return ""
-    tables = {table.name: table.data for cell in page.notebook.cells for output in cell.get("outputs", [])
-              if KIND in output.get("data", {}) for table in [Table.model_validate(output.data[KIND])]}
-    told = {}
+    shown = [output.data[KIND] for cell in page.notebook.cells for output in cell.get("outputs", [])
+             if KIND in output.get("data", {})]
+    tables, told = {table.name: table.data for table in map(Table.model_validate, shown)}, {}
     for name, cell in about.cells.items():
         rows = tables.get(cell.table, pd.DataFrame(columns=[*cell.row, cell.column]))
         for column, value in cell.row.items():

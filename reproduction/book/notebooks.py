@@ -31,7 +31,7 @@ from ..evidence import cards, config, records, strict, zoo
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
-PLACES = ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME", "PCGRAPH_INCEPTION")
+FOLDERS = ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME", "PCGRAPH_INCEPTION")
 FREE = ("device", "seed", "seeds")                                         # may differ from the claims' run
 OF_THE_CHECKOUT = ("benchmarks", "book", "config", "notebooks", "pcgraph_lite", "reproduction", "results", "scripts",
                    "tests")
@@ -134,7 +134,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     models(name)                                                           # a misspelt one: refused at once, too
     hardware.pick_device(values.get("device", "auto"))                     # refused before anything runs
     usual, folder = checkout.ROOT / "_build" / profile, _folder(name, profile, given, out)
-    for variable in PLACES:                                                # cells run in another working folder
+    for variable in FOLDERS:                                               # cells run in another working folder
         if os.environ.get(variable):
             os.environ[variable] = str(placed(os.environ[variable], variable))
     if "out" in values:
@@ -170,11 +170,9 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
         is_text = isinstance(value, str) and wanted != "str"
         read = ast.literal_eval(value.title() if value.lower() in ("true", "false") else value) if is_text else value
         typed = TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
-        if number and not all(least <= one <= MOST for one in (typed if isinstance(typed, list) else [typed])):
-            raise ValueError
-        if typed in ("", []) and known[key].default:                       # a page has nothing to show of nothing
-            raise ValueError
-        if _digits(known[key].default) and not _digits(typed):
+        outside = number and any(not least <= one <= MOST for one in (typed if isinstance(typed, list) else [typed]))
+        empty = typed in ("", []) and known[key].default                   # a page has nothing to show of nothing
+        if outside or empty or (_digits(known[key].default) and not _digits(typed)):
             raise ValueError
         return typed
     except (ValidationError, ValueError, SyntaxError, RecursionError, MemoryError):

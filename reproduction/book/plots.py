@@ -144,18 +144,18 @@ def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words
     seed). ``words``: names of models for readers.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
-    told = {(name, words.get(model, model), s): row for (name, model, s), row in rows.items() if s == seed}
-    gaps = {(name, what, seed): torch.full_like(cases[name].test.images, torch.nan)
-            for what in dict.fromkeys(key[1] for key in told) for name in names}
-    return side_by_side(gaps | told, cases, count if len(names) == 1 else -(-count // 2))
+    filled = {(name, words.get(model, model), s): row for (name, model, s), row in rows.items() if s == seed}
+    empty = {(name, model, seed): torch.full_like(cases[name].test.images, torch.nan)
+             for model in dict.fromkeys(key[1] for key in filled) for name in names}
+    return side_by_side(empty | filled, cases, count if len(names) == 1 else -(-count // 2))
 
 
 def side_by_side(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], count: int = 5) -> Figure:
     """Trials and images in rows, with ``count`` pictures of each data set next to each other, above the originals."""
     seed, names = min(key[2] for key in rows), list(dict.fromkeys(key[0] for key in rows))
     rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
-    return trials({what: [rows[name, what, seed] for name in names] for what in dict.fromkeys(key[1] for key in rows)},
-                  count)
+    models = dict.fromkeys(key[1] for key in rows)
+    return trials({model: [rows[name, model, seed] for name in names] for model in models}, count)
 
 
 def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = False,
@@ -204,7 +204,7 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
     frame = pd.DataFrame([{"panel": title, "series": name, x: number, y: sum(values) / len(values),
                            "low": min(values), "high": max(values)} for title, groups in parts.items()
                           for name, repeats in groups.items() for number, values in repeats.items()])
-    figure, axes = _grid(len(parts), columns, PHONE / columns, 2.3, sharey=True)
+    figure, axes = _panels(len(parts), columns, PHONE / columns, 2.3, sharey=True)
     for axis, (title, part) in zip(axes, frame.groupby("panel", sort=False), strict=True):
         numbers, wide = sorted(set(part[x])), 0.9 / part["series"].nunique()
         for k, (name, bars) in enumerate(part.groupby("series", sort=False)):
@@ -251,7 +251,7 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
     the first legend above the whole figure, as legends that agree are shown anyway.
     """
     columns = 1 if len(parts) < 3 else 2 if len(parts) in (4, 8) else 3    # two stand below each other for a phone
-    figure, axes = _grid(len(parts), columns, PHONE if columns == 1 else 3.5, 2.5, sharex=True, sharey=True)
+    figure, axes = _panels(len(parts), columns, PHONE if columns == 1 else 3.5, 2.5, sharex=True, sharey=True)
     rows = []
     for axis, (title, lines) in zip(axes, parts.items(), strict=True):
         rows += _lines(axis, title, lines, x, y, (levels or {}).get(title, {}), log, log_x, ["0.35", *COLORS])
@@ -271,7 +271,7 @@ def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: s
     """Small multiples on common logarithmic y axes: every line as it is, one colour and shape for those of one name.
     ``x`` and ``y`` label the axes; ``panel``, ``color`` and ``line`` name columns of ``frame``.
     """
-    figure, axes = _grid(frame[panel].nunique(), 2, 3.9, 2.7, sharex=True, sharey=True)
+    figure, axes = _panels(frame[panel].nunique(), 2, 3.9, 2.7, sharex=True, sharey=True)
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
         sns.lineplot(part, x=x, y=y, hue=color, units=line, estimator=None, linewidth=1, palette="colorblind", ax=axis,
                      markevery=0.1, markersize=4, markeredgewidth=0, dashes=False,
@@ -332,7 +332,7 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
     ``(seeds,)`` differences to the base. The better side is shaded, the left one for measures in ``less_is_better``.
     """
     settings = list(next(iter(measures.values()), ()))
-    figure, axes = _grid(len(measures), 9, 2.7, 0.27 * len(settings) + 1, margin=2.6, sharey=True)
+    figure, axes = _panels(len(measures), 9, 2.7, 0.27 * len(settings) + 1, margin=2.6, sharey=True)
     for axis, (label, values) in zip(axes, measures.items(), strict=True):
         axis.axvline(0, color="0.35", linewidth=1)
         _dots(axis, values, settings, {})
@@ -356,7 +356,7 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, 
     parts = {title: {name: row for name, row in rows.items() if not np.isnan(_numbers(row)).all()}
              for title, rows in parts.items()}
     counted = [max(len(rows), 1) for rows in parts.values()]
-    figure, axes = _grid(len(parts), 1, PHONE, 0.25 * sum(counted) / max(len(counted), 1) + 0.75, sharex=common,
+    figure, axes = _panels(len(parts), 1, PHONE, 0.25 * sum(counted) / max(len(counted), 1) + 0.75, sharex=common,
                          gridspec_kw={"height_ratios": counted} if counted else None)
     for axis, (title, rows) in zip(axes, parts.items(), strict=True):
         names = list(rows)
@@ -393,7 +393,7 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
     """Confusion matrices without their diagonals, in per cent of the true class. ``parts``: title -> predicted and true
     classes ``(count,)`` int, and their names.
     """
-    (figure, axes), kept = _grid(len(parts), 9, 4.9, 4.3), []
+    (figure, axes), kept = _panels(len(parts), 9, 4.9, 4.3), []
     for axis, (title, (predicted, true, names)) in zip(axes, parts.items(), strict=True):
         classes, share = range(len(names)), pd.crosstab(true.numpy(), predicted.numpy(), normalize="index")
         share = share.reindex(classes, columns=classes, fill_value=0)
@@ -412,16 +412,16 @@ def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
     """The adjacency matrix of each topology, sources in rows (in the paper: in columns, see the ambiguity log), with
     the names of the groups. A large one is drawn in blocks, shaded by the root of their share of edges.
     """
-    figure, axes = _grid(len(topologies), 3, 3.4, 2.9)
+    figure, axes = _panels(len(topologies), 3, 3.4, 2.9)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
         share = avg_pool2d(topology.mask()[None].float(), block := -(-topology.n // PIXELS), ceil_mode=True)[0].numpy()
         ends = len(share) * block - 0.5
         axis.imshow(share, cmap=DENSITY, norm=PowerNorm(0.5, 0, 1), extent=(-0.5, ends, ends, -0.5))
-        cuts = {name: topology.slice(name) for name in topology.groups}
-        for cut in list(cuts.values())[1:]:
-            axis.axhline(cut.start - 0.5, color="0.6", linewidth=0.6)
-            axis.axvline(cut.start - 0.5, color="0.6", linewidth=0.6)
-        centres = {name: (cut.start + cut.stop - 1) / 2 for name, cut in reversed(cuts.items())}
+        slices = {name: topology.slice(name) for name in topology.groups}
+        for group in list(slices.values())[1:]:
+            axis.axhline(group.start - 0.5, color="0.6", linewidth=0.6)
+            axis.axvline(group.start - 0.5, color="0.6", linewidth=0.6)
+        centres = {name: (group.start + group.stop - 1) / 2 for name, group in reversed(slices.items())}
         heights = _apart([1 - (centre + 0.5) / (ends + 0.5) for centre in centres.values()], THIN)
         for height, (name, centre) in zip(heights, centres.items(), strict=True):
             axis.annotate(name, (0, centre), xycoords=("axes fraction", "data"), xytext=(-0.1, height),
@@ -452,7 +452,7 @@ def graph_picture(graph: PCGraph, names: Sequence[str], clamped: Sequence[int] =
 
 def network_picture(topologies: Mapping[str, Topology]) -> Figure:
     """Every edge of small topologies as a line, in layers if there are no cycles, else in a spring layout."""
-    figure, axes = _grid(len(topologies), 9, 4.6, 4.0)
+    figure, axes = _panels(len(topologies), 9, 4.6, 4.0)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
         drawn = nx.from_numpy_array(topology.mask().numpy(), create_using=nx.DiGraph)
         if nx.is_directed_acyclic_graph(drawn):
@@ -480,7 +480,7 @@ def lines_drawn(axis: Axes) -> set[tuple[int, int]]:
 def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Figure:
     """Neurons and wires: excitatory ones end in an arrow, inhibitory ones in a bar. ``around``: on a circle."""
     size = (5.4, 5.0) if around else (7.6, 3.1)
-    figure, axes = _grid(len(circuits), 1, *size)
+    figure, axes = _panels(len(circuits), 1, *size)
     for axis, (title, circuit) in zip(axes, circuits.items(), strict=True):
         place = {neuron: _neuron_at(neuron, circuit.vertices, around) for neuron in circuit.neurons()}
         neurons = nx.empty_graph(place)
@@ -542,7 +542,7 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
                                 for name, path in paths.items() for state in path])
 
 
-def _grid(count: int, most: int, width: float, height: float, margin: float = 0.0,
+def _panels(count: int, most: int, width: float, height: float, margin: float = 0.0,
           **shared: Any) -> tuple[Figure, list[Axes]]:
     """A figure of ``count`` panels of ``width`` by ``height`` inches, ``most`` in a row. Raises BadInput: no panel."""
     if not count:
@@ -650,7 +650,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     dashed line.
     """
     numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
-    figure, axes = _grid(frame[panel].nunique(), *((1, PHONE, 1.3) if labels else (3, 3.4, 2.5)), sharex=bool(labels))
+    figure, axes = _panels(frame[panel].nunique(), *((1, PHONE, 1.3) if labels else (3, 3.4, 2.5)), sharex=bool(labels))
     many = frame[color].nunique() > len(COLORS)
     own = many and frame.groupby(color)[panel].nunique().max() == 1
     order = frame[color].drop_duplicates().sort_values(key=partial(pd.to_numeric, errors="coerce"), kind="stable")

@@ -23,7 +23,7 @@ LOOSE = (r"(?<=\d) (?=%|± \d)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d 
          r"|(?<=\d) (?=(?:ms|s|dB|MB|GB|MiB|GiB)\b)|(?<=\[\d,) (?=\d\])|(?<=\[-\d,) (?=\d\])"
          r"|(?<=\b[A-Za-zγσ]) (?== -?\d)|(?<=\b[A-Za-zγσ] =) (?=-?\d)|(?<=\bTγ) (?== \d)|(?<=\bTγ =) (?=\d)")
 POWER = r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)"                              # a number with a power of ten, not in a tag
-WHOLE = re.compile(f"(?P<code>{CODE})|(?P<loose>{LOOSE})|(?P<power>{POWER})", re.DOTALL)
+UNBROKEN = re.compile(f"(?P<code>{CODE})|(?P<loose>{LOOSE})|(?P<power>{POWER})", re.DOTALL)
 MARKED = re.compile(rf"{CODE}|<code.*?</code>|<[^>]*>"                     # what keeps its straight apostrophes
                     r"|(?P<said>(?<=[A-Za-z])(?:'|&#39;)(?=[A-Za-z])|(?<=s)(?:'|&#39;)(?=\s))", re.DOTALL)
 MENTION = re.compile(rf"{CODE}|<(?P<kept>a|h\d|summary|button)\b.*?</(?P=kept)>|<[^>]*>"
@@ -44,7 +44,7 @@ def polish(site: Path) -> None:
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8").replace(f'"{CITE}"', f'"{os.path.relpath(site / CITE, page.parent)}"')
         others = {name: os.path.relpath(other, page.parent) for name, other in pages.items() if other != page}
-        page.write_text(bound(linked(polished(text, page.parent), others, short_name(page))), encoding="utf-8")
+        page.write_text(unbroken(linked(polished(text, page.parent), others, short_name(page))), encoding="utf-8")
     for picture in (site / "_images").glob("*.png"):
         if picture.stat().st_size > HEAVY:
             lighten(picture)
@@ -72,10 +72,10 @@ def linked(page: str, others: Mapping[str, str], own: str = "") -> str:
     return head + start + MENTION.sub(link, text) + end + foot
 
 
-def bound(page: str) -> str:
+def unbroken(page: str) -> str:
     """The page without line breaks beside a unit or a ± or inside a short formula; code and math do not change."""
     kept = {"code": "{0}", "loose": "\u00a0", "power": '<span class="whole">{0}</span>'}
-    return WHOLE.sub(lambda found: kept[found.lastgroup].format(found[0]), page)
+    return UNBROKEN.sub(lambda found: kept[found.lastgroup].format(found[0]), page)
 
 
 def curled(page: str) -> str:

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..evidence import claims, words
-from ..evidence.verdicts import LEVELS, Beside, Verdict
+from ..evidence.verdicts import LEVELS, AgainstRival, Verdict
 from .handover import DASH, Table, text_of
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
@@ -94,7 +94,7 @@ def _counted(title: str, value: str) -> str:
     return f"{value} {title.removesuffix('s') if value == '1' else title}"
 
 
-def counted(rivals: Iterable[Beside]) -> dict[str, int]:
+def counted(rivals: Iterable[AgainstRival]) -> dict[str, int]:
     """How often results are better than a simple method, level with it, or worse."""
     said = Counter(rival.level for rival in rivals)
     return {level: said[level] for level in LEVELS}

@@ -8,8 +8,8 @@ from .. import checkout
 from ..evidence import grid, strict, words
 from . import render
 
-OPEN = ("activation", "train.steps", "train.value_lr", "train.weight_lr", "train.weight_decay", "train.batch_size",
-        "train.epochs", "init_std", "scale", "hidden")                     # settings that the paper may leave open
+LEFT_OPEN = ("activation", "train.steps", "train.value_lr", "train.weight_lr", "train.weight_decay", "train.batch_size",
+             "train.epochs", "init_std", "scale", "hidden")                # settings that the paper may leave open
 COMMENT = re.compile(r"((?:^#.*\n)+)([\w-]+):", re.MULTILINE)
 
 
@@ -33,7 +33,7 @@ def _rows(entry: grid.Entry | None, models: Mapping[str, Any]) -> list[dict[str,
     named = entry.named() if entry else {}
     rows = [{"setting": grid.WORDS[key], "paper": said, "here": _values(models.values(), key, entry)}
             for key, said in named.items()]
-    left = {grid.WORDS[key]: _values(models.values(), key, None) for key in OPEN if key not in named}
+    left = {grid.WORDS[key]: _values(models.values(), key, None) for key in LEFT_OPEN if key not in named}
     rows.append({"setting": "left open", "paper": "", "here": [
         (f"{said} {', '.join(text for text, _ in values)}", False) for said, values in left.items() if values]})
     return [row for row in rows if row["here"]]

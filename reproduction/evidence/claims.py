@@ -280,7 +280,7 @@ def settings(where: Condition) -> list[str]:
 def bound(check: Check) -> str:
     """What is asked of the quantity: a number, or what it is held against."""
     if check.near:
-        return _within(check.near, _asked(check.near.value, check), check)
+        return _within(check.near, _number(check.near.value, check), check)
     if check.other:
         parts = [quantity(check.other.quantity or ""), called(check.other.model or ""),
                  *map(called, settings(check.other.where or {}))]
@@ -288,7 +288,7 @@ def bound(check: Check) -> str:
         return _within(check.close_to, what, check) if check.close_to else f"{'<' if check.less_than else '>'} {what}"
     side = "at most" if check.at_least is None else "at least"
     limit = check.at_most if check.at_least is None else check.at_least
-    return f"{side} {_asked(limit, check)}" + ", by a t-test" * check.tested
+    return f"{side} {_number(limit, check)}" + ", by a t-test" * check.tested
 
 
 def in_unit(value: float, check: Check) -> str:
@@ -303,6 +303,6 @@ def _within(near: Within, what: str, check: Check) -> str:
     return f"within {tolerance} of {what}" + " or above" * near.or_more
 
 
-def _asked(value: float, check: Check) -> str:
+def _number(value: float, check: Check) -> str:
     """A number of a rule: 88 %, not 88.00 %."""
     return f"{round(100 * value, 6):g} %" if check.percent else f"{value:.4g}"

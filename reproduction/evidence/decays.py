@@ -76,11 +76,11 @@ def best(every: pd.DataFrame) -> pd.DataFrame:
     means = every.groupby(["measure", "graph", "decay"], sort=False)["score"].mean()
     tasks = (("Completion", means[FILLS]), ("Denoising", -means[CLEANS]))
     layered = -means[CLASSIFIES]["layered classifier"]
-    named = {f"{task} is best at 0.01 (B.1), {graph}": (errors[graph], "0.01")
-             for task, errors in tasks for graph in ("feedforward", "recurrent")}
-    named["Classification in layers is best at the weakest decay (B.3)"] = layered, layered.index[0]
+    sentences = {f"{task} is best at 0.01 (B.1), {graph}": (errors[graph], "0.01")
+                 for task, errors in tasks for graph in ("feedforward", "recurrent")}
+    sentences["Classification in layers is best at the weakest decay (B.3)"] = layered, layered.index[0]
     return pd.DataFrame([{"sentence": sentence, "is it true?": "yes" if errors.idxmin() == decay else "no",
-                          "best decay": _best(errors)} for sentence, (errors, decay) in named.items()])
+                          "best decay": _best(errors)} for sentence, (errors, decay) in sentences.items()])
 
 
 def _best(errors: pd.Series) -> str:
@@ -97,10 +97,10 @@ def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     ends = pd.concat([rows.query("status == 'ok'").assign(sweep=name, model=name) for name, rows in swept.items()])
     ends = ends.reindex(columns=list(dict.fromkeys([*ends, *VARIED])))
     ends = ends[ends[DECAY].fillna(BEST) == BEST]
-    kind = ends["topology.constructor"].map(lambda name: f"-{name}" if isinstance(name, str) else "")
-    told = (ends["topology.labels"].fillna(0) > 0).map({True: "-labels", False: ""})
+    constructor = ends["topology.constructor"].map(lambda name: f"-{name}" if isinstance(name, str) else "")
+    labelled = (ends["topology.labels"].fillna(0) > 0).map({True: "-labels", False: ""})
     return ends.assign(
-        dataset=ends["data"].astype(object).fillna(ends["dataset"]), model=ends["model"] + kind + told,
+        dataset=ends["data"].astype(object).fillna(ends["dataset"]), model=ends["model"] + constructor + labelled,
     ).rename(columns={name: f"swept_{name}" for name in sweeps.MEASURES})
 
 
@@ -113,9 +113,9 @@ def asked(ends: pd.DataFrame, claim: claims.Claim) -> list[tuple[pd.DataFrame, l
 def beside(ends: pd.DataFrame, measure: str, simple: str, words: str) -> dict[str, dict[str, Tensor]]:
     """Data set -> graph in few words -> a measure of its runs; last, the mean of something ``simple`` for each seed."""
     kinds = ends.dropna(subset=measure)["model"].unique()
-    return {name: {short(kind): torch.tensor(of.loc[of["model"] == kind, measure].tolist()) for kind in kinds}
-            | {words: torch.tensor(of.dropna(subset=simple).groupby("seed")[simple].mean().tolist())}
-            for name, of in ends.groupby("dataset", sort=False)}
+    return {name: {short(kind): torch.tensor(runs.loc[runs["model"] == kind, measure].tolist()) for kind in kinds}
+            | {words: torch.tensor(runs.dropna(subset=simple).groupby("seed")[simple].mean().tolist())}
+            for name, runs in ends.groupby("dataset", sort=False)}
 
 
 def short(model: str) -> str:
@@ -147,15 +147,15 @@ def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) 
     """The runs of sweeps of fully connected classifiers; ``plans``: a run of each. A model is named by its sweep, f, a
     learning rate that falls, and pixels that were set in training: no edge leads to them, so to observe is the same.
     """
-    read = pd.concat([rows.query("status == 'ok'").assign(
+    runs = pd.concat([rows.query("status == 'ok'").assign(
         sweep=name, claim=READERS[name], n=plans[name].spec.validation_count, dataset=plans[name].spec.data)
         for name, rows in swept.items()])
-    read = read.reindex(columns=list(dict.fromkeys([*read, "data", "train.anneal", "topology.without"])))
-    falls = (read["train.anneal"] == "cosine").map({True: "-falling", False: ""})
-    by = read["topology.without"].fillna("default").ne("default").map({True: "-set", False: ""})
-    return read.assign(model=read["sweep"] + "-" + read["activation"] + falls + by,
-                       dataset=read["data"].fillna(read["dataset"]), swept_accuracy=read["accuracy"],
-                       swept_do_accuracy=read["do_accuracy"].fillna(read["accuracy"]))
+    runs = runs.reindex(columns=list(dict.fromkeys([*runs, "data", "train.anneal", "topology.without"])))
+    falling = (runs["train.anneal"] == "cosine").map({True: "-falling", False: ""})
+    pixels_set = runs["topology.without"].fillna("default").ne("default").map({True: "-set", False: ""})
+    return runs.assign(model=runs["sweep"] + "-" + runs["activation"] + falling + pixels_set,
+                       dataset=runs["data"].fillna(runs["dataset"]), swept_accuracy=runs["accuracy"],
+                       swept_do_accuracy=runs["do_accuracy"].fillna(runs["accuracy"]))
 
 
 def stepped(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

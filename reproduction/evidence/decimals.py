@@ -17,7 +17,7 @@ def spread(mean: float, sd: float) -> str:
     """
     if not sd > 0 or not math.isfinite(mean + sd):
         return f"{mean:.4g}"
-    places = _places(sd)
+    places = _decimals(sd)
     return f"{mean:.{places}f} ± {sd:.{places}f}"
 
 
@@ -30,7 +30,7 @@ def between(mean: float, low: float, high: float) -> str:
     """
     if not high > low or not math.isfinite(low + high):
         return f"{mean:.4g} ({low:.4g} to {high:.4g})"
-    places = _places((high - low) / 2)
+    places = _decimals((high - low) / 2)
     return f"{mean:.{places}f} ({low:.{places}f} to {high:.{places}f})"
 
 
@@ -43,7 +43,7 @@ def share_interval(hits: int, count: int) -> tuple[float, float]:
     return tuple((centre + side * half) / (1 + z**2 / count) for side in (-1, 1))
 
 
-def _places(sd: float) -> int:
+def _decimals(sd: float) -> int:
     """The decimals with which a spread has one digit, or two if it begins with 1 or 2."""
     first, _, power = f"{sd:.1e}".partition("e")
     return max(0, (1 if first[0] in "12" else 0) - int(power))

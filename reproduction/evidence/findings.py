@@ -13,12 +13,12 @@ import numpy as np
 
 from . import claims
 from .claims import Cause, Check, Claim
-from .verdicts import Beside, Outcome, Reading, Verdict, verdicts
+from .verdicts import AgainstRival, Outcome, Reading, Verdict, verdicts
 from .words import called, count, load
 
 LEADS, KINDS = load().verdicts, load().causes                             # both in the order of lists
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
-PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 FEW = 3                                            # up to so many cases are listed; more are given as a range
 
 
@@ -69,7 +69,7 @@ class Quantity(Outcome):
         shown = []
         for case in self.cases:
             sides = float(case.values.mean()), float(case.theirs.mean())
-            tried = [[rounded(side, self.check, self._places + more, 3 + more) for side in sides] for more in range(4)]
+            tried = [[rounded(side, self.check, self._decimals + k, 3 + k) for side in sides] for k in range(4)]
             shown.append(" compared with ".join(next((two for two in tried if two[0] != two[1]), tried[0])))
         if len(set(shown)) == 1:
             return shown[0]
@@ -85,7 +85,7 @@ class Quantity(Outcome):
     @property
     def on(self) -> str:
         """The data sets of the cases."""
-        return " and ".join(dict.fromkeys(_called("dataset", case.dataset) for case in self.cases))
+        return " and ".join(dict.fromkeys(_in_words("dataset", case.dataset) for case in self.cases))
 
     @property
     def asked(self) -> str:
@@ -94,7 +94,7 @@ class Quantity(Outcome):
 
     @property
     def place(self) -> str:
-        return self._listed([case.values for case in self.cases], _place)
+        return self._listed([case.values for case in self.cases], _rank)
 
     @property
     def lowered(self) -> str:
@@ -107,7 +107,7 @@ class Quantity(Outcome):
     @property
     def beside(self) -> str:
         difference = self.cases[0].values.mean() - self.check.near.value
-        shown = f"{abs(100 * difference):.{self._places}f}" if self.check.percent else f"{abs(difference):.3g}"
+        shown = f"{abs(100 * difference):.{self._decimals}f}" if self.check.percent else f"{abs(difference):.3g}"
         if not float(shown):
             return f"as much as the paper's {self.paper}"
         shown += " points" * self.check.percent
@@ -129,11 +129,11 @@ class Quantity(Outcome):
 
     @property
     def at(self) -> str:
-        return ", ".join(_called(key, value) for key, value in self.check.where.items())
+        return ", ".join(_in_words(key, value) for key, value in self.check.where.items())
 
     def _listed(self, values: Sequence[Any], say: Callable[[Any, Check], str] | None = None) -> str:
         """One number, a few numbers with the names of their cases, or the range of many."""
-        say = say or partial(rounded, places=self._places)
+        say = say or partial(rounded, places=self._decimals)
         shown = [say(value, self.check) for value in values]
         if len(set(shown)) == 1:
             return shown[0]
@@ -147,17 +147,17 @@ class Quantity(Outcome):
         return [float(case.values.mean()) for case in self.cases]
 
     @property
-    def _places(self) -> int:
+    def _decimals(self) -> int:
         """The decimals of a per cent: as many as the paper prints, so that both can be compared."""
         return max(1, len(self.paper.removesuffix(" %").partition(".")[2]))
 
     def _labels(self) -> list[str]:
         told = [{"dataset": case.dataset, "model": case.model} | case.parameters for case in self.cases]
         keys = [key for key in told[0] if len({str(one.get(key)) for one in told}) > 1]
-        return [", ".join(_called(key, one.get(key)) for key in keys) for one in told]
+        return [", ".join(_in_words(key, one.get(key)) for key in keys) for one in told]
 
 
-def _called(key: str, value: object) -> str:
+def _in_words(key: str, value: object) -> str:
     """What distinguishes a case, in words."""
     plain = f"{value:g}" if isinstance(value, float) else str(value)
     return called(plain if key in ("dataset", "model", "task", "setting") else f"{key.replace('_', ' ')} {plain}")
@@ -200,10 +200,10 @@ def _about(value: float, check: Check) -> str:
     return f"{value:.2g}" if 1e-4 < abs(value) < 100 else rounded(value, check)
 
 
-def _place(ranks: np.ndarray, check: Check) -> str:
+def _rank(ranks: np.ndarray, check: Check) -> str:
     """The best and the worst of the seeds' ranks in words, or as numbers if there are no such words."""
     ends = [float(ranks.min()), float(ranks.max())]
-    shown = [PLACES[int(end) - 1] if end in range(1, len(PLACES) + 1) else rounded(end, check) for end in ends]
+    shown = [ORDINALS[int(end) - 1] if end in range(1, len(ORDINALS) + 1) else rounded(end, check) for end in ends]
     return " to ".join(dict.fromkeys(shown))
 
 
@@ -212,16 +212,16 @@ def _finding(one: Verdict) -> Finding:
     quantities = {name: _quantity(outcome, claim) for name, outcome in one.outcomes.items()}
     ours = claim.ours or f"{{{next(iter(claim.checks))}}}"
     kind, cause = _cause(claim.cause, one.verdict, quantities)
-    tested = claim.cause.tested.told({name: reading.verdict for name, reading in one.readings.items()}) if (
-        cause and claim.cause.tested) else ""
-    kind = "tried" if kind == "setting" and tested and claim.cause.tested.tried else kind
+    test = claim.cause.tested if claim.cause and cause else None
+    tested = test.told({name: reading.verdict for name, reading in one.readings.items()}) if test else ""
+    kind = "tried" if kind == "setting" and tested and test.tried else kind
     return Finding(
         **vars(one), title="".join(said([claim.title], quantities)) or claim.name,
         remark=claim.remark if held else "",
         lead=f"It holds {claim.remark}." if held and claim.remark else LEADS[one.verdict],
         sentences=tuple(said(claim.finding, quantities)), ours="".join(said([ours], quantities)),
         hangs=(*(_read_so(name, reading, claim) for name, reading in one.readings.items()),
-               *_beside_simple(one.rivals)),
+               *_against_rivals(one.rivals)),
         kind=kind, cause=tuple(cause), tested=tested,
         figure=(claim.figure or (page.figure if page else "")).removeprefix("none"))
 
@@ -274,7 +274,7 @@ def _read_so(name: str, reading: Reading, claim: Claim) -> str:
     return f"{text}: {decides.both}{'' if apart else ', which the test does not tell apart'}."
 
 
-def _beside_simple(rivals: Sequence[Beside]) -> list[str]:
+def _against_rivals(rivals: Sequence[AgainstRival]) -> list[str]:
     """How the result compares with simple methods: a line per rival, digits first, with two numbers in a sentence."""
     words, told = load().words, {}                                          # rival -> level and task -> numbers
     order = list(words)

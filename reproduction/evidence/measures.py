@@ -37,7 +37,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     truth, top = some.images.to(device), datasets.top_half(some.shape).to(device)
     takes = {"completion": lambda: _completed(model, train, some, truth, top),
              "denoising": lambda: _denoised(model, some, truth, seed),
-             "rest": lambda: _at_rest(model, some, truth, seed, steps)}
+             "rest": lambda: _after_steps(model, some, truth, seed, steps)}
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
         takes["start"] = lambda: _started(model, truth, top, steps)
@@ -124,7 +124,7 @@ def _started(graph: PCGraph, truth: Tensor, top: Tensor, steps: int) -> dict[str
     return {"initialization_mse": float(metrics.mse(started[:, ~top], truth[:, ~top]).mean())}
 
 
-def _at_rest(model: nn.Module, some: ImageSet, truth: Tensor, seed: int, steps: int) -> dict[str, float]:
+def _after_steps(model: nn.Module, some: ImageSet, truth: Tensor, seed: int, steps: int) -> dict[str, float]:
     """Pictures denoised by a number of plain steps, or by an autoencoder's one pass, beside the noisy and blank ones:
     quality, the judge's readings and what is left where the originals are empty.
     """

@@ -89,11 +89,11 @@ class Recorder:
         """
         claims.check_known(claim, quantity, self._claims)
         what = f"{quantity} of claim {claim} (dataset {dataset}, model {model}, seed {seed})"
-        number = _plain(value)
+        number = _bare(value)
         number = int(number) if isinstance(number, bool) else number       # whether something is so
         try:
             record = Record(claim=claim, quantity=quantity, value=number, dataset=dataset, model=model,
-                            seed=_plain(seed), n=_plain(n), parameters={k: _plain(v) for k, v in parameters.items()})
+                            seed=_bare(seed), n=_bare(n), parameters={k: _bare(v) for k, v in parameters.items()})
         except ValidationError as error:
             raise BadInput(f"{what}: {strict.explain(error.errors()[0], '')}.") from None
         if record.key() in self.rows:
@@ -167,8 +167,8 @@ def read(*folders: Path | str) -> list[dict[str, Any]]:
     one counts. A missing folder counts as empty. Raises BadFile, naming the file: it is not a file of records.
     """
     files: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for path in (path for place in map(Path, folders)
-                 for path in ([place] if place.is_file() else sorted(place.glob("*.json")))):
+    places = ([place] if place.is_file() else sorted(place.glob("*.json")) for place in map(Path, folders))
+    for path in (path for paths in places for path in paths):
         try:
             saved = Saved.model_validate_json(read_text(path))
             common = {key: saved.provenance[key] for key in PROVENANCE} | {
@@ -205,5 +205,5 @@ def compared(mine: Path, theirs: Path) -> "pd.DataFrame":
     return both.assign(difference=both["mine"] - both["theirs"]).reset_index()
 
 
-def _plain(value: Any) -> Any:
+def _bare(value: Any) -> Any:
     return value.item() if getattr(value, "ndim", 1) == 0 else value

@@ -30,10 +30,10 @@ def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(edges=edges, vertices=vertices, usual=rows["weight_lr"] == most, **{
         "accuracy (%)": 100 * rows["accuracy"], "step size γ": rows["value_lr"], "learning rate": rows["weight_lr"]})
     rows = rows[rows["status"] == "ok"]
-    parts = [rows.assign(property=name, graph=graph)[rows["model"].str.startswith(kind)]
-             for kind, (name, graph) in kinds.items()]
-    whole = parts[1][parts[1]["vertices"].isin(parts[2]["vertices"])]
-    return pd.concat([*parts, whole.assign(property="density", graph="all edges")], ignore_index=True)
+    parts = {name: rows.assign(property=name, graph=graph)[rows["model"].str.startswith(kind)]
+             for kind, (name, graph) in kinds.items()}
+    whole = parts["vertices"][parts["vertices"]["vertices"].isin(parts["density"]["vertices"])]
+    return pd.concat([*parts.values(), whole.assign(property="density", graph="all edges")], ignore_index=True)
 
 
 def transferred(asked: pd.DataFrame) -> pd.DataFrame:

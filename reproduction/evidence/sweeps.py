@@ -325,13 +325,13 @@ def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source:
 def _values(spec: Model, columns: Mapping[str, str]) -> dict[str, object]:
     """The values of columns -> dotted keys: numbers unchanged, everything else as text."""
     settings = spec.model_dump()
-    return {column: _shown(strict.value_of(settings, key)) for column, key in columns.items()}
+    return {column: _as_cell(strict.value_of(settings, key)) for column, key in columns.items()}
 
 
-def _shown(value: object) -> object:
+def _as_cell(value: object) -> object:
     if isinstance(value, list):
         between = " to " if all(isinstance(entry, str) for entry in value) else " and "
-        return between.join(str(_shown(entry)) for entry in value)
+        return between.join(str(_as_cell(entry)) for entry in value)
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:

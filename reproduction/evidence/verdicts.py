@@ -18,7 +18,7 @@ SIZES = {"any": 0, "smoke": 1, "laptop": 2, "paper": 3}                  # of pr
 LEVELS = {"better": "better than", "level": "not told apart from", "worse": "worse than"}             # of a rival
 SHOWN = 2                                         # how many checks without records are named
 MISSING = {"dataset": "", "model": "", "seed": -1, "n": math.nan}        # seed -1: nothing was drawn
-Row = Mapping[str, Any]                           # a record without empty fields; ``case``: its parameters as text
+Row = Mapping[str, Any]                           # a record without empty fields; ``condition``: its parameters as text
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,10 @@ class Outcome:
         check, failing = self.check, [case for case in self.cases if not case.holds]
         if check.other:
             shown = (failing or self.cases)[0]           # the first; cases of different scale have no worst
+        elif check.any_case:
+            shown = min(self.cases, key=lambda case: _distance(check, case.values))
         else:
-            shown = (min if check.any_case else max)(self.cases if check.any_case else failing or self.cases,
-                                                     key=lambda case: _distance(check, case.values))
+            shown = max(failing or self.cases, key=lambda case: _distance(check, case.values))
         said = claims.bound(check) if self.passed else f"not {claims.bound(check)}"
         said = f"{said} {_spread(shown.theirs, check)}" if check.other else f"({said})"
         return (f"{claims.label(check)} {_spread(shown.values, check)}{_over_examples(shown, check)} {said}"
@@ -71,7 +72,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Beside:
+class AgainstRival:
     """A quantity in one case beside a simple rival. ``about``: what distinguishes the case from others."""
 
     rival: Rival
@@ -110,7 +111,7 @@ class Verdict:
     outcomes: Mapping[str, Outcome]
     lacks: tuple[str, ...]
     readings: Mapping[str, Reading]
-    rivals: tuple[Beside, ...]
+    rivals: tuple[AgainstRival, ...]
 
     @property
     def ran(self) -> list[Outcome]:
@@ -157,7 +158,7 @@ class Verdict:
 def verdicts(records: Iterable[Mapping[str, Any]], rules: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
     """Verdicts by claim of ``rules`` (None: the package's). Only records of a claim's largest profile count."""
     rows = [MISSING | {name: value for name, value in record.items() if value is not None}
-            | {"case": json.dumps(record["parameters"], sort_keys=True)} for record in records]
+            | {"condition": json.dumps(record["parameters"], sort_keys=True)} for record in records]
     of_claim = {name: some for (name,), some in _grouped(rows, ["claim"])}
     return {name: _decided(name, claim, of_claim) for name, claim in (rules or claims.load_claims()).items()}
 
@@ -182,17 +183,17 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
     profile = max((row["profile"] for row in own), key=lambda name: SIZES.get(name, -1), default="")
     own = [row for row in own if row["profile"] == profile]
 
-    def applied(checks: Iterable[Check]) -> list[Outcome]:
-        """Apply checks to records of this profile: the claim's own, or those of the claims that a check names."""
-        return [_applied(check, [row for name in check.of for row in of_claim.get(name, ())
-                                 if row["profile"] == profile] if check.of else own) for check in checks]
+    def applied(check: Check) -> Outcome:
+        """Apply a check to records of this profile: the claim's own, or those of the claims that it names."""
+        return _applied(check, [row for source in check.of or [name] for row in of_claim.get(source, ())
+                                if row["profile"] == profile])
 
-    outcomes = dict(zip(claim.checks, applied(claim.checks.values()), strict=True))
+    outcomes = {key: applied(check) for key, check in claim.checks.items()}
     counted = [outcome for outcome in outcomes.values() if not outcome.check.further]
     lacks = _lacks(claim, own, profile, counted)
     readings = {}
     for other, checks in claim.readings.items() if own else ():
-        under = applied(checks)
+        under = [applied(check) for check in checks]
         missing = any(outcome.passed is None for outcome in under)
         readings[other] = Reading(_verdict(claim, under, preliminary=missing), tuple(under))
     verdict = _verdict(claim, counted, preliminary=bool(lacks))
@@ -224,11 +225,11 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
     return lacks
 
 
-def _compared(rival: Rival, own: list[Row]) -> list[Beside]:
+def _compared(rival: Rival, own: list[Row]) -> list[AgainstRival]:
     cases = _applied(rival, own).cases
     about = [(case.dataset, ", ".join(claims.settings(case.parameters))) for case in cases]
     several = [len(set(side)) > 1 for side in zip(*about, strict=True)]
-    return [Beside(rival, case, tuple(itertools.compress(one, several)))
+    return [AgainstRival(rival, case, tuple(itertools.compress(one, several)))
             for case, one in zip(cases, about, strict=True)]
 
 
@@ -254,7 +255,7 @@ def _applied(check: Check, rows: list[Row]) -> Outcome:
     return Outcome(check, tuple(
         _case(check, dataset, model, some[0]["parameters"], [row["value"] for row in some],
               seeds=len({row["seed"] for row in some}), n=[row["n"] for row in some])
-        for (dataset, model, _), some in _grouped(mine, ("dataset", "model", "case"))))
+        for (dataset, model, _), some in _grouped(mine, ("dataset", "model", "condition"))))
 
 
 def _select(rows: list[Row], what: Check, where: Condition) -> list[Row]:
@@ -270,17 +271,18 @@ def _paired(check: Check, mine: list[Row], rows: list[Row]) -> tuple[list[Case],
     other = check.other
     given = {key: value for key, value in other if key in ("quantity", "model") and value is not None}
     others = _select(rows, check.model_copy(update=given), check.where if other.where is None else other.where)
-    keys = ["dataset", *(key for key, named in {"model": other.model, "case": other.where}.items() if named is None
-                         and {row[key] for row in mine} & {row[key] for row in others})]
+    shared = [key for key, named in (("model", other.model), ("condition", other.where))
+              if named is None and {row[key] for row in mine} & {row[key] for row in others}]
+    keys = ["dataset", *shared]
     ours, theirs = ({key: fmean(row["value"] for row in some) for key, some in _grouped(side, (*keys, "seed"))}
                     for side in (mine, others))
-    asked = [{key: min(row["n"] for row in some) for key, some in _grouped(side, keys)} for side in (mine, others)]
+    examples = [{key: min(row["n"] for row in some) for key, some in _grouped(side, keys)} for side in (mine, others)]
     cases = []
     for key, some in itertools.groupby((key for key in ours if key in theirs), key=lambda key: key[:-1]):
         about, seeds = dict(zip(keys, key, strict=True)), list(some)
         cases.append(_case(check, about["dataset"], about.get("model") or check.model or "",
-                           json.loads(about.get("case") or "{}"), [ours[one] for one in seeds],
-                           [theirs[one] for one in seeds], seeds=len(seeds), n=[side[key] for side in asked]))
+                           json.loads(about.get("condition") or "{}"), [ours[one] for one in seeds],
+                           [theirs[one] for one in seeds], seeds=len(seeds), n=[side[key] for side in examples]))
     return cases, len(ours.keys() - theirs.keys())
 
 

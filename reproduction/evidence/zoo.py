@@ -197,16 +197,16 @@ def build(settings: Model, seed: int, device: torch.device,
         usual = torch.get_default_dtype()
         torch.set_default_dtype(precision)                                 # of all that ``make`` draws
         try:
-            return _called(KINDS[settings.kind].make, own).to(device, precision), generator
+            return _call(KINDS[settings.kind].make, own).to(device, precision), generator
         finally:
             torch.set_default_dtype(usual)
     arguments = settings.topology.model_dump() | {"generator": generator}              # of random edges
-    own |= {"topology": _called(CONSTRUCTORS[settings.topology.constructor], arguments),
+    own |= {"topology": _call(CONSTRUCTORS[settings.topology.constructor], arguments),
             "pixel_scale": scales.named(settings.scale, settings.data)}
-    return _called(partial(PCGraph, dtype=precision), own).to(device), generator
+    return _call(partial(PCGraph, dtype=precision), own).to(device), generator
 
 
-def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+def _call(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """Call ``make`` with those arguments that its signature has."""
     return make(**{name: value for name, value in arguments.items() if name in signature(make).parameters})
 
@@ -260,10 +260,10 @@ def _train_and_save(training: ModelRun, device: torch.device, progress: bool, ch
     facts = records.provenance(hardware.describe(device), time.monotonic() - began, version)
     best = float(history["validation"].max()) if "validation" in history else None
     facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": best}
-    header = (training.name, training.profile, str(seed), wanted, numerics.version(settings),
-              settings.model_dump_json(), json.dumps(facts), tensor_digest(model.state_dict()),
-              history.to_csv(index=False))
-    save_tensors(target, model.state_dict(), dict(zip(HEADER, header, strict=True)))
+    save_tensors(target, model.state_dict(), {
+        "model": training.name, "profile": training.profile, "seed": str(seed), "identity": wanted,
+        "numerics": numerics.version(settings), "spec": settings.model_dump_json(), "provenance": json.dumps(facts),
+        "weights_sha256": tensor_digest(model.state_dict()), "history": history.to_csv(index=False)})
 
 
 def read_header(target: Path) -> dict[str, str]:

@@ -19,14 +19,14 @@ def test_a_description_is_the_first_finding_else_the_first_paragraph_and_is_cut_
 
 def test_lines_do_not_break_before_a_per_cent_and_code_is_as_it_was() -> None:
     code = "<pre>x = 5 % 3</pre><script>a = 5 % 3</script>"
-    assert polish.bound(f"<p>5 % of 3 ± 1 %, a % b</p>{code}") == (
+    assert polish.unbroken(f"<p>5 % of 3 ± 1 %, a % b</p>{code}") == (
         f"<p>5\u00a0% of 3\u00a0±\u00a01\u00a0%, a % b</p>{code}")
-    assert polish.bound("0.5 (0.4 to 0.6), 2 to 3") == "0.5 (0.4\u00a0to\u00a00.6), 2 to 3"
+    assert polish.unbroken("0.5 (0.4 to 0.6), 2 to 3") == "0.5 (0.4\u00a0to\u00a00.6), 2 to 3"
     for whole in ("T = 5", "T\u03b3 = 5", "x = -1", "on [0, 1]", "on [-1, 1]", "0.3 s", "2 GB"):
-        assert len(polish.bound(f"a {whole} b").split(" ")) == 3 + whole.startswith("on")
-    assert polish.bound('<a id="1e-3">4e-16</a>') == '<a id="1e-3"><span class="whole">4e-16</span></a>'
+        assert len(polish.unbroken(f"a {whole} b").split(" ")) == 3 + whole.startswith("on")
+    assert polish.unbroken('<a id="1e-3">4e-16</a>') == '<a id="1e-3"><span class="whole">4e-16</span></a>'
     formula = '<span class="math notranslate">\\(T = 5\\)</span>'
-    assert polish.bound(f"{formula} of T = 5") == f"{formula} of T\u00a0=\u00a05"
+    assert polish.unbroken(f"{formula} of T = 5") == f"{formula} of T\u00a0=\u00a05"
 
 
 def test_words_have_the_apostrophe_of_print_and_code_a_straight_one() -> None:

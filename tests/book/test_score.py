@@ -20,7 +20,7 @@ from reproduction.book.figures import Figure
 from reproduction.book.layout import Judged, Page
 from reproduction.checkout import ROOT
 from reproduction.evidence import claims, findings, records
-from reproduction.evidence.verdicts import Beside, Case
+from reproduction.evidence.verdicts import AgainstRival, Case
 
 RULES = claims.load_claims()
 
@@ -212,7 +212,7 @@ def test_the_citation_is_that_of_the_file(written: dict[str, str]) -> None:
 def test_comparisons_with_simple_methods_are_counted() -> None:
     rule = next(rival for claim in RULES.values() for rival in claim.rivals)
     outcomes = [("a", True, False), ("b", False, True), ("c", False, True)]
-    beside = [Beside(rule, Case("", "", {}, 1, 1, np.ones(1), np.ones(1), holds, opposite), (name,))
+    beside = [AgainstRival(rule, Case("", "", {}, 1, 1, np.ones(1), np.ones(1), holds, opposite), (name,))
               for name, holds, opposite in outcomes]
     assert render.counted(beside) == {"better": 1, "level": 0, "worse": 2}
     group = {"count": 1, "final": [], "remarks": []}

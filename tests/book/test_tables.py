@@ -22,7 +22,7 @@ from reproduction.book.handover import KIND, Table, text_of
 from reproduction.checkout import ROOT
 from reproduction.evidence import findings, verdicts
 from reproduction.evidence.claims import load_claims
-from reproduction.evidence.verdicts import Beside, Case, Verdict
+from reproduction.evidence.verdicts import AgainstRival, Case, Verdict
 
 BOOK, RULES = findings.load(), load_claims()
 SPREAD, INTERVAL = {"mean": 2.0, "sd": 0.5}, {"share": 0.7, "low": 0.4, "high": 0.9}
@@ -244,7 +244,7 @@ def test_many_rivals_fold_behind_their_count_and_every_line_is_kept() -> None:
     case = Case("mnist", "a", {}, 1, math.nan, np.array([1.0]), np.array([2.0]), True, False)
     for count, folded in ((4, True), (3, False)):
         one = replace(records("eq1", {"quantity": "max_relative_error", "value": 0.0})["eq1"],
-                      rivals=tuple(Beside(rule, case, (f"x{k}",)) for k in range(count)))
+                      rivals=tuple(AgainstRival(rule, case, (f"x{k}",)) for k in range(count)))
         page = BeautifulSoup(render.verdicts([one]), "html.parser")
         inner = page.select_one("td details")
         assert bool(inner) == folded and (not folded or inner.summary.text == "better in 4")

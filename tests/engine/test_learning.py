@@ -22,8 +22,8 @@ from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from pcgraph_lite import PCGraph, Scale, accuracy, fit, minus_energy, query, relax, topology
 from pcgraph_lite.engine import inference
-from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.epochs import Schedule, State, one_pass
+from pcgraph_lite.engine.hessian import largest_eigenvalue
 from pcgraph_lite.engine.learning import _known_as, _split, as_batch, minus_completion_error
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, WrongShape
 from pcgraph_lite.images.datasets import ImageSet
@@ -281,7 +281,7 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path, falling: 
 def test_the_safe_step_is_found_anew_every_20_weight_updates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replicas):
     """Counted through epochs and kills: 41 epochs of one batch need 3 looks, and resuming changes nothing."""
     looks = []
-    monkeypatch.setattr(inference, "curvature", lambda problem: looks.append(problem) or curvature(problem))
+    monkeypatch.setattr(inference, "largest_eigenvalue", lambda one: looks.append(one) or largest_eigenvalue(one))
     settings = {"batch_size": 60, "progress": False}
     resumed, undisturbed = small(replicas=replicas), small(replicas=replicas)
     for epochs in (7, 30, 41):
@@ -403,7 +403,7 @@ def test_a_safe_step_survives_weights_that_grow():
         fit(graph, toy(), epochs=5, batch_size=5, weight_lr=0.3, progress=False)
     clamped = torch.arange(graph.topology.n) < 9
     problem = relax(graph, torch.zeros(1, 14, dtype=torch.float64), clamped, steps=1).problem
-    assert 1 / float(curvature(problem)) < 0.2
+    assert 1 / float(largest_eigenvalue(problem)) < 0.2
 
 
 def test_a_graph_without_edges_learns_its_biases_alone():

@@ -12,7 +12,7 @@ from strategies import chain, graphs, values
 
 from pcgraph_lite import PCGraph, observed, query, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
-from pcgraph_lite.engine.curvature import curvature
+from pcgraph_lite.engine.hessian import largest_eigenvalue
 from pcgraph_lite.engine.inference import _above
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import UnstableStep
@@ -47,8 +47,8 @@ def test_power_iteration_finds_the_largest_eigenvalue(graph, seed):
     rows = oracles.paying_matrix(graph)[..., ~clamped, :]                  # (..., free, paying)
     assume(not clamped.all() and rows.shape[-1])
     largest, problem = torch.linalg.eigvalsh(rows @ rows.mT).amax(-1), Conditioned(graph, values(graph), clamped)
-    torch.testing.assert_close(curvature(problem, 300), largest, rtol=1e-2, atol=1e-9)
-    short = curvature(problem)                                             # what "safe" uses: never too large
+    torch.testing.assert_close(largest_eigenvalue(problem, 300), largest, rtol=1e-2, atol=1e-9)
+    short = largest_eigenvalue(problem)                                             # what "safe" uses: never too large
     assert (short >= 0.7 * largest).all() and (short <= largest * (1 + 1e-9)).all()
 
 
@@ -250,7 +250,7 @@ def test_a_step_that_was_halved_recovers(top_k, excess):
 
 def test_an_unstable_step_is_reported_with_the_bound():
     graph = PCGraph(topology.fully_connected(6, 2, 5), "linear", dtype=torch.float64)
-    bound = 2 / float(curvature(relax(graph, values(graph), torch.arange(13) < 6, steps=1).problem, 500))
+    bound = 2 / float(largest_eigenvalue(relax(graph, values(graph), torch.arange(13) < 6, steps=1).problem, 500))
     with pytest.raises(UnstableStep, match=r"value_lr = 5.0.*stable below (\d|\.)+.*value_lr=\"safe\"") as caught:
         query(graph, {"pixels": torch.rand(3, 6)}, value_lr=5.0)
     for trace in (True, False):                                            # the step is named, however much is traced
@@ -269,7 +269,7 @@ CHAIN, X, HELD = chain("linear", 2.0, 2.0), torch.tensor([[1.0, 0.0, 1.0]]).doub
 def bound(graph: PCGraph, x: torch.Tensor, held: torch.Tensor) -> float:
     problem = Conditioned(graph, x.clone(), held)
     problem.evaluate()
-    return 2 / float(curvature(problem, steps=500).max())
+    return 2 / float(largest_eigenvalue(problem, steps=500).max())
 
 
 @pytest.mark.parametrize("over", [1.001, 1.002, 1.01, 1.1])

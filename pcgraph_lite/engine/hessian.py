@@ -1,4 +1,4 @@
-"""How large the step size of the values may be: the curvature of the energy, by power iteration."""
+"""How large the step size of the values may be: by the largest eigenvalue of the energy's Hessian."""
 
 import torch
 from torch import Tensor
@@ -7,11 +7,11 @@ from .conditioned import Conditioned
 from .nodes import Nodes
 
 
-def curvature(problem: Conditioned, steps: int = 30) -> Tensor:
+def largest_eigenvalue(problem: Conditioned, steps: int = 30) -> Tensor:
     """Largest eigenvalue of the energy's Hessian over the free vertices for f = identity, by power iteration.
 
     That is the largest eigenvalue of the free block of (I - W)(I - W)^T. Plain descent is stable below
-    2 / curvature where f is linear; elsewhere it is a guide.
+    2 / eigenvalue where f is linear; elsewhere it is a guide.
 
     Returns:
         a number for each replica, ``(...)``: a 0-d tensor without replicas. 0 where the energy depends on no free
