@@ -17,6 +17,7 @@ import seaborn as sns
 import torch
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm, same_color
 from matplotlib.figure import Figure
@@ -238,7 +239,7 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
         axis.plot(false, true, color="0.5" if k < simple else COLORS[k - simple], drawstyle="steps-post", **_shape(k),
                   label=f"{name}: {metrics.auroc(scores[name], positive):.3f}")
     axis.set_xscale("log", nonpositive="clip")
-    _plain_numbers(axis)
+    _plain_numbers(axis.xaxis)
     axis.set(xlim=(least, 1), xlabel=x, ylabel=y)
     legend(figure, *axis.get_legend_handles_labels(), "area below the curve")
     return handover.keep(figure, [{"series": name, x: float(one), y: float(other)} for name, rates in drawn.items()
@@ -294,7 +295,7 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
     axis.axvline(1, color="0.35", linestyle="--", linewidth=1.2)
     axis.annotate(limit, (1, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points",
                   ha="center", fontsize=SMALLEST)
-    _plain_numbers(axis)
+    _plain_numbers(axis.xaxis)
     axis.set(ylabel="")
     dot, cross = (mark.get_path().transformed(mark.get_transform()) for mark in map(MarkerStyle, "oX"))
     for dots in axis.collections:
@@ -584,6 +585,8 @@ def _lines(axis: Axes, panel: str, lines: Lines, x: str, y: str, levels: Mapping
     for k, (name, height) in enumerate(levels.items()):
         axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
     axis.set(yscale="log" if log else "linear")
+    if log and (limits := axis.get_ylim())[1] < 300 * limits[0]:           # else powers of ten
+        _plain_numbers(axis.yaxis)
     _scale(axis, {float(place) for at, _ in lines.values() for place in at}, log_x)
     rows += [{"panel": panel, "series": name, y: height} for name, height in levels.items()]
     return rows + [{"panel": panel, "series": name, x: position} for name, position in marks.items()]
@@ -609,16 +612,16 @@ def _scale(axis: Axes, places: Set[float], log: bool) -> None:
         axis.set_xlim(-least / 2, 1.5 * max(places))
     else:
         axis.set_xscale("log")
-    _plain_numbers(axis)
+    _plain_numbers(axis.xaxis)
 
 
-def _plain_numbers(axis: Axes) -> None:
-    """Label a logarithmic x axis with plain numbers: 0.2 and 100 instead of powers of ten."""
-    low, high = axis.get_xlim()
+def _plain_numbers(axis: Axis) -> None:
+    """Label a logarithmic axis with plain numbers: 0.2 and 100 instead of powers of ten."""
+    low, high = axis.get_view_interval()
     if low > 0:
-        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if low >= 0.01 and high < 300 * low else (1,)))
-    axis.xaxis.set_major_formatter("{x:g}")
-    axis.xaxis.set_minor_locator(NullLocator())
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if low >= 0.01 and high < 300 * low else (1,)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
 
 
 def _numbers(values: Tensor) -> np.ndarray:
@@ -671,7 +674,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
             axis.set(**{"ylabel" if joined else "xlabel": unit[unit.lastindex] if unit else y})
         if numbers:
             axis.set_xscale("log")
-            _plain_numbers(axis)
+            _plain_numbers(axis.xaxis)
     if not own:
         legend(figure, *named, color)
     return handover.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
