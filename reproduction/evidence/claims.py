@@ -64,6 +64,7 @@ class Check(Strict):
     further: bool = False
     any_case: bool = False
     tested: bool = False
+    sampled: bool = True
     of: list[str] = Field(default_factory=list)
     seeds: Annotated[int, Field(ge=1)] | None = None
     level: Annotated[float, Field(gt=0, lt=1)] = 0.05

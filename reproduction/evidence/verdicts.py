@@ -93,7 +93,7 @@ class AgainstRival:
 
 @dataclass(frozen=True)
 class Reading:
-    """The verdict and outcomes under another reading, preliminary if one of its checks has no record."""
+    """The verdict and outcomes under another reading, preliminary if a check of it has no record or too few seeds."""
 
     verdict: str
     outcomes: tuple[Outcome, ...]
@@ -194,7 +194,7 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
     readings = {}
     for other, checks in claim.readings.items() if own else ():
         under = [applied(check) for check in checks]
-        missing = any(outcome.passed is None for outcome in under)
+        missing = any(outcome.passed is None for outcome in under) or bool(_too_few(claim, under))
         readings[other] = Reading(_verdict(claim, under, preliminary=missing), tuple(under))
     verdict = _verdict(claim, counted, preliminary=bool(lacks))
     return Verdict(name, claim, verdict, profile, tuple(sorted({row["device"] for row in own})), outcomes,
@@ -209,11 +209,10 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
     for quantity, wanted in claim.needs.least.items():
         if min((row["value"] for row in own if row["quantity"] == quantity), default=-math.inf) < wanted:
             lacks.append(f"The rule asks for {wanted:g} {quantity.replace('_', ' ')}; this run had fewer.")
-    ran = [(outcome.check.seeds or claim.needs.seeds, outcome.seeds) for outcome in outcomes if outcome.cases]
-    if needed := max((needs for needs, seeds in ran if seeds < needs), default=0):
+    if few := _too_few(claim, outcomes):
         uneven = any(check.seeds for check in claim.checks.values())       # the fewest may be enough
-        so_far = "Fewer seeds" if uneven else words.count(min(seeds for _, seeds in ran), "seed").capitalize()
-        lacks.append(f"{so_far} so far; the rule asks for {words.count(needed)}.")
+        so_far = "Fewer seeds" if uneven else words.count(min(few.values()), "seed").capitalize()
+        lacks.append(f"{so_far} so far; the rule asks for {words.count(max(few))}.")
     if alone := max((outcome.alone for outcome in outcomes if not outcome.check.seeds), default=0):
         lacks.append(f"{words.count(alone, 'run').capitalize()} had no counterpart of the same seed, and "
                      f"{'was' if alone == 1 else 'were'} not compared.")
@@ -223,6 +222,16 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
         more = f"; and {words.count(len(missing) - SHOWN)} more" if len(missing) > SHOWN else ""
         lacks.append(f"Not measured yet: {'; '.join(missing[:SHOWN])}{more}.")
     return lacks
+
+
+def _too_few(claim: Claim, outcomes: Iterable[Outcome]) -> dict[int, int]:
+    """Numbers of seeds that the rule asks for -> the fewest that ran, where those are fewer."""
+    few: dict[int, int] = {}
+    for outcome in outcomes:
+        needed = outcome.check.seeds or claim.needs.seeds
+        if outcome.cases and outcome.seeds < needed:
+            few[needed] = min(outcome.seeds, few.get(needed, needed))
+    return few
 
 
 def _compared(rival: Rival, own: list[Row]) -> list[AgainstRival]:
@@ -370,7 +379,7 @@ def _spread(values: np.ndarray, check: Check) -> str:
 
 def _over_examples(case: Case, check: Check) -> str:
     """The 95 % interval (Wilson) of such a share of one seed's examples, besides the spread over seeds."""
-    if not check.percent or check.other or math.isnan(case.n) or not ((case.values >= 0) & (case.values <= 1)).all():
+    if not (check.percent and check.sampled) or check.other or math.isnan(case.n) or not ((case.values >= 0) & (case.values <= 1)).all():
         return ""
     n, share = int(case.n), float(case.values.mean())
     low, high = (claims.in_unit(end, check) for end in decimals.share_interval(round(share * n), n))
