@@ -6,7 +6,7 @@ def main() -> None:
     try:
         from .cli import main as run
     except ModuleNotFoundError as error:
-        if error.name.partition(".")[0] in ("pcgraph_lite", "reproduction"):
+        if (error.name or "").partition(".")[0] in ("pcgraph_lite", "reproduction"):
             raise
         raise SystemExit(f"pcgraph needs {error.name}, which the library alone does not: "
                          "pip install -e '.[book]' in a checkout, or make test there.") from None

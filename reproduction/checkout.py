@@ -36,8 +36,8 @@ def profile_names() -> list[str]:
 def from_checkout(package: str, module: str) -> ModuleType:
     """A module of a package that only a checkout has. Raises BadFile: it is missing."""
     start = part(package) / "__init__.py"
-    if package not in sys.modules:
-        spec = importlib.util.spec_from_file_location(package, start, submodule_search_locations=[str(start.parent)])
+    spec = importlib.util.spec_from_file_location(package, start, submodule_search_locations=[str(start.parent)])
+    if package not in sys.modules and spec and spec.loader:
         sys.modules[package] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[package])
     return importlib.import_module(f"{package}.{module}")

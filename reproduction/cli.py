@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, NoReturn, TextIO
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from rich.console import Console
@@ -90,15 +90,15 @@ def _options(version: Annotated[bool, typer.Option("--version", help="Show the v
 def data() -> None:
     """List the data sets: which are here, where, and whether their content is right."""
     from pcgraph_lite.images import datasets
-    table, wrong = Table("data set", "split", "images", "checked", Column("where", overflow="fold")), {}
+    table, wrong = Table("data set", "split", "images", "checked", Column("where", overflow="fold")), dict[str, str]()
     for row in datasets.status():
-        where = str(row["where"]) if row["checked"] == "yes" else "see below"
-        table.add_row(row["name"], row["split"], str(row["count"]), row["checked"], escape(where))
-        if row["checked"] != "yes":
-            wrong.setdefault(row["name"], row["where"])
+        name, split, count, checked, where = (str(row[key]) for key in ("name", "split", "count", "checked", "where"))
+        table.add_row(name, split, count, checked, escape(where if checked == "yes" else "see below"))
+        if checked != "yes":
+            wrong.setdefault(name, where)
     out.print(table)
     for reason in wrong.values():
-        say(str(reason))
+        say(reason)
 
 
 @app.command(epilog="Examples: pcgraph train generative-mnist --profile laptop  |  "
@@ -223,7 +223,7 @@ def scorecard(
     print(json.dumps(card, indent=1))
 
 
-def _verdict_table(card: list[dict[str, object]]) -> Table:
+def _verdict_table(card: list[dict[str, Any]]) -> Table:
     table = Table("claim", "verdict", "n", "profile", "paper", "what was found")
     for row in card:
         style = STYLES[row["verdict"].removeprefix("preliminary: ")]

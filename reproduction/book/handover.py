@@ -111,7 +111,7 @@ def text_of(value: Any, form: str = "") -> str:
 
 def keep(figure: Figure, rows: Sequence[dict[str, Any]] | pd.DataFrame) -> Figure:
     """Keep the numbers of a figure: one row per point, with panel, series, and coordinates by names of the axes."""
-    figure.kept = pd.DataFrame(rows).replace("", np.nan).dropna(axis=1, how="all")
+    figure.kept = pd.DataFrame(rows).replace("", np.nan).dropna(axis=1, how="all")  # type: ignore[attr-defined]  # for csv
     return figure
 
 

@@ -104,7 +104,7 @@ def _put_result(page: Page, found: Sequence[Finding], recorded: bool, source: Pa
     if shown:
         (folder := source / "book/generated/figures").mkdir(parents=True, exist_ok=True)
         (folder / f"{shown.name}.png").write_bytes(shown.png)
-    if home == page.name:                              # on top, and no longer below the code that drew it
+    if shown and home == page.name:                            # on top, and no longer below the code that drew it
         shown.cell.metadata.tags = [*shown.cell.metadata.get("tags", []), "remove-output"]
     first, _, rest = title.source.partition("\n")
     title.source = render.template("result.md", title=first, rest=rest.strip(), page=page, figure=shown, home=home,
@@ -130,7 +130,7 @@ def _aim(page: Page) -> str:
 def _show_tables(page: Page, found: Sequence[Finding], folder: Path) -> None:
     """Turn every table into HTML with a link to its numbers, and fold away tables of settings."""
     folder.mkdir(parents=True, exist_ok=True)
-    seen, rules = Counter(), claims.load_claims()      # a verdict may rest on other graphs than those of the table
+    seen, rules = Counter[str](), claims.load_claims()      # a verdict may rest on other graphs than those of the table
     for cell in page.notebook.cells:
         for output in cell.get("outputs", []):
             if KIND not in output.get("data", {}):

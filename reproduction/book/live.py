@@ -25,7 +25,7 @@ def shares(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {"noise": f"{100 * sum(found) / len(found):.1f} %"} if found else {}
 
 
-def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
+def place(root: Path, source: Path, scored: dict[str, str]) -> None:
     """Copy scripts and data into a staged book, and write the parts of prose pages. ``scored``: of ``shares``."""
     shutil.copytree(root / "book/live", source / "vendor" / FOLDER, ignore=shutil.ignore_patterns("parts"))
     generated = source / "book/generated"
@@ -56,5 +56,5 @@ def markup(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str
     """The HTML that the scripts look for: a still picture, half of whose size keeps its place, and what starts."""
     with Image.open(root / "book/live/stills" / f"{part}.png") as still:
         size = [side // 2 for side in still.size]                          # drawn with two pixels for each
-    alt = IMAGE.search(parts(root)[part])[1]
+    alt = IMAGE.findall(parts(root)[part])[0]
     return render.template("live.html", part=part, alt=alt, up=up + FOLDER, facts=facts, size=size)

@@ -59,7 +59,7 @@ def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, 
     """The models in a notebook's front matter -> the parameter that says how many of their seeds are used, usually
     ``seeds``. Those listed under ``cards`` need no weights where they have a card. Raises BadFile, BadInput.
     """
-    front, found = _read(name).metadata, {}
+    front, found = _read(name).metadata, dict[str, str]()
     for key in listed:
         for entry in strict.validated(list[str | dict[str, str]], front.get(key) or [], source(name), f"{key}."):
             found |= entry if isinstance(entry, dict) else {entry: "seeds"}
@@ -102,11 +102,12 @@ def parameters(name: str) -> dict[str, Parameter]:
         raise BadFile(f"notebooks/{name}.md has no code cell with the tag 'parameters'.")
     lines, found = cell.source.splitlines(), {}
     for node in ast.parse(cell.source).body:
-        if not isinstance(node, ast.AnnAssign) or ast.unparse(node.annotation) not in TYPES or node.value is None:
+        if (not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name)
+                or ast.unparse(node.annotation) not in TYPES or node.value is None):
             raise BadFile(f"notebooks/{name}.md: expected 'name: type = value' with a type of {', '.join(TYPES)}; "
                           f"got {lines[node.lineno - 1]!r}.")
         found[node.target.id] = Parameter(ast.unparse(node.annotation), ast.literal_eval(node.value),
-                                          lines[node.end_lineno - 1].partition("#")[2].strip())
+                                          lines[(node.end_lineno or node.lineno) - 1].partition("#")[2].strip())
     return found
 
 
@@ -167,9 +168,9 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
     least = 0 if zero or key.endswith("_seeds") or "int" not in wanted else 1      # of whole numbers, if 0 says nothing
     number = "int" in wanted or "float" in wanted
     try:
-        is_text = isinstance(value, str) and wanted != "str"
-        read = ast.literal_eval(value.title() if value.lower() in ("true", "false") else value) if is_text else value
-        typed = TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
+        read = value if not isinstance(value, str) or wanted == "str" else ast.literal_eval(
+            value.title() if value.lower() in ("true", "false") else value)
+        typed: Any = TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
         outside = number and any(not least <= one <= MOST for one in (typed if isinstance(typed, list) else [typed]))
         empty = typed in ("", []) and known[key].default                   # a page has nothing to show of nothing
         if outside or empty or (_digits(known[key].default) and not _digits(typed)):
@@ -261,7 +262,7 @@ def _own_kernel() -> type:
     return type("OwnKernel", (AsyncKernelManager,), {"kernel_spec": spec})
 
 
-def _failure(name: str, error: Exception, failed: Path | None) -> str:
+def _failure(name: str, error: Any, failed: Path | None) -> str:
     kept = f"What ran until then is kept in {checkout.relative(failed)}." if failed else "No cell was run."
     if not hasattr(error, "ename"):
         return f"notebook {name} stopped: {type(error).__name__}: {error}. {kept}"

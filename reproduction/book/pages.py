@@ -97,7 +97,7 @@ class Page:
                            "validation_count.")
         return kept.subset(min(count, len(kept)))
 
-    def tried(self, names: str, columns: Mapping[str, str]) -> Table:
+    def tried(self, names: str, columns: dict[str, str]) -> Table:
         """A table of the settings of recorded sweeps, the lowest first by the first measure. ``names``: of the sweeps,
         separated by spaces. ``columns``: measures on held-out images -> their titles.
         """

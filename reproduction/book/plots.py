@@ -107,8 +107,8 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
     axis.set(xlim=(0, count), ylim=(len(rows), 0), frame_on=False)
     axis.set_yticks([row + 0.5 for row in range(len(rows))], pictures, fontsize="small")
     titles = [name.replace("\n", ", ") for name in columns]
-    slanted = {"rotation": 40, "ha": "left"} if max(map(len, titles), default=0) > 3 else {}       # would touch
-    axis.set_xticks([k + 0.5 for k in range(len(titles))], titles, fontsize="small", **slanted)
+    tilt: dict[str, Any] = {"rotation": 40, "ha": "left"} if max(map(len, titles), default=0) > 3 else {}  # would touch
+    axis.set_xticks([k + 0.5 for k in range(len(titles))], titles, fontsize="small", **tilt)
     axis.tick_params(length=0, labeltop=True, labelbottom=False)
     axis.grid(False)
     return figure
@@ -278,7 +278,7 @@ def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: s
                      markevery=0.1, markersize=4, markeredgewidth=0, dashes=False,
                      **_shapes(color, part[color].unique()))
         axis.set(title=title, yscale="log")
-        axis.get_legend().remove()
+        axis.get_legend().remove()  # type: ignore[union-attr]  # seaborn made one
     legend(figure, *axes[0].get_legend_handles_labels(), color)
     return handover.keep(figure, frame[[panel, color, line, x, y]])
 
@@ -299,8 +299,8 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
     axis.set(ylabel="")
     dot, cross = (mark.get_path().transformed(mark.get_transform()) for mark in map(MarkerStyle, "oX"))
     for dots in axis.collections:
-        dots.set_paths([cross if same_color(color, WRONG) else dot for color in dots.get_facecolors()])
-    axis.legend(title="", fontsize="small", loc="best").legend_handles[1].set_marker("X")
+        dots.set_paths([cross if same_color(color, WRONG) else dot for color in np.asarray(dots.get_facecolor())])
+    axis.legend(title="", fontsize="small", loc="best").get_lines()[1].set_marker("X")
     return handover.keep(figure, frame[[y, x, good]])
 
 
@@ -504,7 +504,7 @@ def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Fi
 def _arrow(wire: Wire, place: Mapping[Neuron, tuple[float, float]]) -> FancyArrowPatch:
     """A wire between two neurons, or a loop on the left of one. Its gid names them."""
     excites, ends = wire.weight > 0, [place[wire.source], place[wire.target]]
-    look = {"connectionstyle": "arc3,rad=0.13", "shrinkA": 13, "shrinkB": 13}
+    look: dict[str, Any] = {"connectionstyle": "arc3,rad=0.13", "shrinkA": 13, "shrinkB": 13}
     if wire.source == wire.target:
         x, y = ends[0]
         ends, look = [(x - 0.13, y + 0.12), (x - 0.13, y - 0.12)], {"connectionstyle": "arc3,rad=2"}
@@ -516,8 +516,8 @@ def _arrow(wire: Wire, place: Mapping[Neuron, tuple[float, float]]) -> FancyArro
 def wires_drawn(axis: Axes) -> set[tuple[Neuron, Neuron, bool]]:
     """The wires on an axis of ``circuit_picture``: source, target, and whether the wire ends in an arrow."""
     found = set()
-    for patch in axis.patches:
-        ends = [tuple(end.split()) for end in patch.get_gid().split(" to ")]
+    for patch in (one for one in axis.patches if isinstance(one, FancyArrowPatch)):
+        ends = [tuple(end.split()) for end in str(patch.get_gid()).split(" to ")]
         source, target = ((kind, int(vertex)) for kind, vertex in ends)
         found.add((source, target, isinstance(patch.get_arrowstyle(), ArrowStyle.CurveFilledB)))
     return found
@@ -571,8 +571,8 @@ def _lines(axis: Axes, panel: str, lines: Lines, x: str, y: str, levels: Mapping
            colors: Sequence = COLORS, marks: Mapping[str, float] = {}) -> list[dict[str, object]]:
     """Draw lines, bands from minimum to maximum of repeats, upright marks and dashed levels. Returns their numbers."""
     rows = []
-    for k, (name, (at, values)) in enumerate(lines.items()):
-        values, color = _numbers(values).reshape(len(at), -1), colors[k % len(colors)]
+    for k, (name, (at, measured)) in enumerate(lines.items()):
+        values, color = _numbers(measured).reshape(len(at), -1), colors[k % len(colors)]
         axis.plot(at, values.mean(1), color=color, label=name, **_shape(k))
         if values.shape[1] > 1:
             axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0,
@@ -605,7 +605,8 @@ def _shapes(column: str, names: Sequence[object]) -> dict[str, Any]:
 def _scale(axis: Axes, places: Set[float], log: bool) -> None:
     """Scale and label the x axis of some places: logarithmic, or with whole numbers if all places are."""
     if not log or places == {0}:
-        axis.xaxis.get_major_locator().set_params(integer=all(place.is_integer() for place in places))
+        whole, locator = all(place.is_integer() for place in places), axis.xaxis.get_major_locator()
+        locator.set_params(integer=whole)  # type: ignore[call-arg]  # a MaxNLocator
         return
     if 0 in places:
         axis.set_xscale("symlog", linthresh=(least := min(places - {0})), linscale=0.9)    # as wide as a power of ten
@@ -624,7 +625,7 @@ def _plain_numbers(axis: Axis) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _numbers(values: Tensor) -> np.ndarray:
+def _numbers(values: Tensor | Sequence[float]) -> np.ndarray:
     return np.asarray(torch.as_tensor(values).detach().cpu(), dtype=float)
 
 
@@ -671,7 +672,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
             axis.label_outer()
         else:
             unit = UNIT.search(str(title))
-            axis.set(**{"ylabel" if joined else "xlabel": unit[unit.lastindex] if unit else y})
+            axis.set(**{"ylabel" if joined else "xlabel": (unit[1] or unit[2]) if unit else y})
         if numbers:
             axis.set_xscale("log")
             _plain_numbers(axis.xaxis)
@@ -680,7 +681,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     return handover.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
 
 
-def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
+def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: dict[str, Any]) -> tuple[list[Any], list[str]]:
     """Draw every row, and means, joined or as bars, by ``look`` of seaborn. Returns handles and names of a legend."""
     draw = sns.lineplot if joined else partial(sns.scatterplot, marker="|", s=400, linewidth=2)
     means = part.groupby([look["hue"], look["x"]], sort=False)[look["y"]].mean().reset_index()
@@ -689,7 +690,7 @@ def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: Mapping[str, Any
     axis.yaxis.set_inverted(not joined)                                    # the first category on top
     sns.scatterplot(part, s=28, ax=axis, **look, **_shapes(look["hue"], look["hue_order"]))
     named = axis.get_legend_handles_labels()
-    axis.get_legend().remove()
+    axis.get_legend().remove()  # type: ignore[union-attr]  # seaborn made one
     return named
 
 
@@ -708,7 +709,7 @@ def _dashed(axis: Axes, levels: Mapping[str, float]) -> pd.DataFrame:
 def _title(axis: Axes, title: str, wide: int, scores: str) -> None:
     """Give a panel of ``facets`` a title in lines so wide, its axis of scores room, and no label above 100 %."""
     axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), wide))      # units stay with their words
-    axis.margins(**{"y": 0.12, scores: 0.12})
+    axis.margins(x=0.12 if scores == "x" else None, y=0.12)
     low, high = getattr(axis, f"get_{scores}lim")()
     if "%" in title:
         ticks = [tick for tick in getattr(axis, f"get_{scores}ticks")() if low <= tick <= min(high, 100)]

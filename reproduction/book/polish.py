@@ -74,7 +74,7 @@ def linked(page: str, others: Mapping[str, str], own: str = "") -> str:
 
 def unbroken(page: str) -> str:
     """The page without line breaks beside a unit or a ± or inside a short formula; code and math do not change."""
-    kept = {"code": "{0}", "loose": "\u00a0", "power": '<span class="whole">{0}</span>'}
+    kept: dict[str | None, str] = {"code": "{0}", "loose": "\u00a0", "power": '<span class="whole">{0}</span>'}
     return UNBROKEN.sub(lambda found: kept[found.lastgroup].format(found[0]), page)
 
 
@@ -86,7 +86,7 @@ def curled(page: str) -> str:
 def lighten(file: Path) -> None:
     """Save a drawing with a palette, which no eye sees, and a photograph without a useless alpha channel."""
     with Image.open(file) as picture:
-        if picture.mode != "RGB" and (picture.mode != "RGBA" or picture.getextrema()[3] != (255, 255)):
+        if picture.mode != "RGB" and (picture.mode != "RGBA" or picture.getextrema()[-1] != (255, 255)):
             return
         plain = picture.convert("RGB")
     # fewer colours pale the frames; the highest level takes five times as long, for a twentieth of the bytes
@@ -114,7 +114,7 @@ def _boxed(figure: re.Match[str]) -> str:
     natural = re.search(r"--natural: \d+", figure[2])
     names = ""
     for tag in re.findall(r"<img [^>]*--names[^>]*>", figure[2]):          # its left edge, once more
-        style, source = (re.search(rf'{name}="([^"]+)"', tag)[1] for name in ("style", "src"))
+        style, source = (re.findall(rf'{name}="([^"]+)"', tag)[0] for name in ("style", "src"))
         kind = ' class="photograph"' if 'class="photograph' in tag else ""
         names += f'<span class="row-names" style="{style}"><img{kind} alt="" loading="lazy" src="{source}"></span>'
     width = natural[0] if natural else "--natural: 0"

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,11 +55,11 @@ def table(shown: Table, says: str = "", csv: str = "") -> str:
             texts = [rules[value].name if value in rules else text for value, text in zip(values, texts, strict=True)]
         told_once = shown.settings or title in CONSTANT or texts[:1] == [DASH]
         if told_once and len(texts) > 1 and len(set(texts)) == 1:
-            alike |= {title: texts[0]} if texts[0] != DASH else {}
+            alike.update({title: texts[0]} if texts[0] != DASH else {})
         else:
             columns.append(_column(title, texts))
     paper = {titles.get(name, name): value for name, value in shown.paper.items()}
-    said = {"In all rows": alike, "The paper's": paper}
+    said: dict[str, Mapping[str, object]] = {"In all rows": alike, "The paper's": paper}
     below = [f"{lead}: {'; '.join(_counted(key, text_of(value)) for key, value in facts.items())}."
              for lead, facts in said.items() if facts]
     return template("table.html", shown=shown, columns=columns, says=says, csv=csv, below=below,
@@ -109,4 +109,4 @@ def verdicts(shown: Sequence[Verdict]) -> str:
     rows = [{"claim": one.claim, "verdict": one.verdict, "cells": {title: of(one) for title, of in columns.items()},
              "beside": counted(one.rivals)} for one in shown]
     return template("verdicts.html", rows=rows, rival=RIVAL,
-                    titles=[title for title in columns if any(row["cells"][title] for row in rows)])
+                    titles=[title for title, of in columns.items() if any(map(of, shown))])

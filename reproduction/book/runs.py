@@ -61,9 +61,9 @@ def licences() -> pd.DataFrame:
 
 def _licence(package: str) -> str:
     try:
-        about, prefix = metadata.metadata(package), "License :: OSI Approved :: "
+        said, prefix = metadata.metadata(package).get_all, "License :: OSI Approved :: "
     except metadata.PackageNotFoundError:
         return "not installed where this page was built"
-    named = [text.removeprefix(prefix) for text in about.get_all("Classifier", []) if text.startswith(prefix)]
-    text = about.get("License-Expression") or ", ".join(named) or (about.get("License") or "").partition("\n")[0]
+    named = ", ".join(text.removeprefix(prefix) for text in said("Classifier", []) if text.startswith(prefix))
+    text = [*said("License-Expression", []), ""][0] or named or [*said("License", []), ""][0].partition("\n")[0]
     return text if 0 < len(text) <= LONGEST else f"{text[:LONGEST]} …" if text else "not said"

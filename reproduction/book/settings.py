@@ -18,7 +18,7 @@ def includes() -> dict[str, str]:
     file = checkout.part("config") / "models.yaml"
     why = {name: " ".join(line.removeprefix("#").strip() for line in text.splitlines())
            for text, name in COMMENT.findall(file.read_text(encoding="utf-8"))}
-    kinds, called = {}, words.load().words
+    kinds, called = dict[str, dict[str, Any]](), words.load().words
     for name, model in strict.read_yaml(file).items():
         own = f"{model['topology']['constructor']} graph" if model["kind"] == "pcgraph" else model["kind"]
         title, entry = grid.entry(model) or (called.get(own, own.replace("_", " ").replace("-", " ")), None)

@@ -66,7 +66,7 @@ def models(trained: Mapping[tuple, Trained | Card], words: Mapping[str, str] | N
     """How models were trained: a row per data set and model of ``trained``, from its first seed. ``words``: readers'
     names. ``paper``: its settings, by column. ``more``: further columns, with ``_`` for a space -> value of a model.
     """
-    words, first = TITLES | dict(words or {}), {}
+    words, first = TITLES | dict(words or {}), dict[tuple, Trained | Card]()
     for key, t in trained.items():
         first.setdefault(key[:2], t)
     frame = pd.DataFrame([
@@ -88,7 +88,7 @@ def learning_rate(train: BaseModel) -> float | str | None:
     """The learning rate of settings, in words if it changes during training; None if they have none."""
     rate, falls = getattr(train, "weight_lr", None), getattr(train, "anneal", "none")
     fall = "" if falls == "none" else f", falling as a {falls.replace('linear', 'line')}"
-    rise = f", after a warm-up of {train.warm_up:g} epochs" if getattr(train, "warm_up", 0) else ""
+    rise = f", after a warm-up of {warm_up:g} epochs" if (warm_up := getattr(train, "warm_up", 0)) else ""
     return f"{rate:g}{fall}{rise}" if fall or rise else rate
 
 
@@ -120,9 +120,9 @@ def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str
 
 def interval(values: Sequence[float] | Sequence[bool], share: bool = False) -> dict[str, float]:
     """Mean and 95 % interval over images, taken as independent: Wilson's for shares, Student's for numbers."""
-    values = np.asarray(values)
+    each = np.asarray(values)
     if share:
-        low, high = decimals.share_interval(round(values.sum()), len(values))
-        return {"share": float(values.mean()), "low": low, "high": high}
-    mean, low, high = metrics.mean_interval(values.astype(float))
+        low, high = decimals.share_interval(round(each.sum()), len(each))
+        return {"share": float(each.mean()), "low": low, "high": high}
+    mean, low, high = metrics.mean_interval(each.astype(float).tolist())
     return {"mean": mean, "low": low, "high": high}

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from pydantic import Field, ValidationError, model_validator
 
+from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.files import read_text, write_aside
 from pcgraph_lite.images import datasets, judge
@@ -24,7 +25,7 @@ from .records import Name, Scalar
 from .zoo import ModelRun
 
 PUBLISHED = "paper"                                # only cards of this profile are committed
-USUAL = {"variance": 0.2, "steps": 2000}           # the paper's noise on scaled pixels, and its T
+USUAL: dict[str, Any] = {"variance": 0.2, "steps": 2000}      # the paper's noise on scaled pixels, and its T
 ASKED, SHOWN = 100, 8                              # the largest numbers of recalled images and of kept pictures
 
 
@@ -89,10 +90,10 @@ class Card(strict.Strict):
 
     def read(self, test: ImageSet) -> torch.Tensor:
         """The classes ``(batch,)`` that it answered. Raises BadInput: there is another number of images."""
-        if len(test) != len(self.answers or ""):
-            raise BadInput(f"the card of {self.model} answers {len(self.answers or '')} test images; there are "
-                           f"{len(test)}.")
-        return torch.tensor([int(answer) for answer in self.answers])
+        answers = self.answers or ""
+        if len(test) != len(answers):
+            raise BadInput(f"the card of {self.model} answers {len(answers)} test images; there are {len(test)}.")
+        return torch.tensor([int(answer) for answer in answers])
 
 
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0, **asked: float) -> Card:
@@ -114,19 +115,19 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: i
 def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float) -> Card:
     """The card of a model, made from its weights. Arguments and errors are those of ``load``."""
     trained = training.load(device)
-    spec = trained.spec                                # a memory holds no images out: it is asked for those it stores
-    stores = spec.kind == "pcgraph" and not spec.validation_count and spec.train.score == "energy"
-    said = {"recalled": _recalls(trained, **asked)} if stores else _answers(trained, images)
+    spec, graph = trained.spec, trained.graph          # a memory holds no images out: it is asked for those it stores
+    said = {"recalled": _recalls(trained, graph, **asked)} if isinstance(graph, PCGraph) and not (
+        spec.validation_count or spec.train.score != "energy") else _answers(trained, images)
     return Card(model=trained.name, profile=trained.profile, seed=trained.seed, provenance=trained.provenance,
                 fingerprint=trained.fingerprint, weights=trained.weights, vertices=trained.vertices,
                 parameters=trained.parameters, epochs=trained.history.astype(float).to_dict("list"), **said)
 
 
-def _recalls(trained: zoo.Trained, **asked: float) -> dict[str, Recalled]:
+def _recalls(trained: zoo.Trained, graph: PCGraph, **asked: float) -> dict[str, Recalled]:
     """Recalls of a memory's first images, by way of asking. ``asked``: variance and steps, if not the usual ones."""
     images = trained.images()[0].images[:ASKED]
     found, shape = {}, datasets.SHAPES[trained.spec.data]
-    for way, recall in memory.asked(trained.graph, images, shape, seed=trained.seed, **USUAL | asked).items():
+    for way, recall in memory.asked(graph, images, shape, seed=trained.seed, **USUAL | asked).items():
         trial = trials.recalled(recall, images)
         pictures = (trial.images[:SHOWN] * 255).round().to(torch.uint8)
         found[way] = Recalled(mse=trial.each["mse"].tolist(), converged=trial.each["converged"].tolist(),
@@ -140,13 +141,13 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
     """
     test = zoo.images(trained.spec.data, "test", config.load_profile(trained.profile))
     test = test.subset(images, torch.Generator().manual_seed(0)) if images else test
-    topology = getattr(trained.graph, "topology", None)
-    onwards = topology is not None and topology.leads_on(["pixels"])       # then the predictions are the answer
-    how = {"start": "prediction", "steps": 10} if onwards else {}
-    trial, known = trials.classify(trained.graph, test, **how), {}
+    onwards = isinstance(trained.graph, PCGraph) and trained.graph.topology.leads_on(["pixels"])
+    how = {"start": "prediction", "steps": 10} if onwards else {}          # then the predictions are the answer
+    trial, known = trials.classify(trained.graph, test, **how), {}  # type: ignore[arg-type]  # a graph or Classifier
     if "converged" in trial.each:
         known = {"converged": float(trial.each["converged"].mean()), "energy": float(trial.each["energy"].max())}
-    if topology is not None and test.name in judge.JUDGES and topology.in_degree()[topology.slice("pixels")].any():
+    if isinstance(trained.graph, PCGraph) and test.name in judge.JUDGES and (
+            (topology := trained.graph.topology).in_degree()[topology.slice("pixels")].any()):
         about = trials.Case(test, test, judge.load_judge(test.name))        # of which a drawing needs the judge alone
         known["drawn"] = float(trials.draw(trained.graph, about).each["agrees"].mean())
     return {"answers": "".join(map(str, trial.read.tolist()))} | known

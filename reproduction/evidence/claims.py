@@ -82,6 +82,11 @@ class Check(Strict):
         """The other side of a comparison between quantities."""
         return self.less_than or self.greater_than or self.close_to
 
+    @property
+    def number(self) -> float:
+        """The number that a mean is held against; a comparison between quantities has none."""
+        return self.near.value if self.near else next(one for one in (self.at_least, self.at_most) if one is not None)
+
 
 class Rival(Check):
     """The same comparison with something simple, ``name``: what the result is worth. No verdict counts it."""
@@ -119,8 +124,8 @@ class Test(Strict):
     def told(self, readings: Mapping[str, str]) -> str:
         """What the records say, in a sentence, if they turn the claim. ``readings``: verdicts under other readings."""
         if self.reading:
-            held = {"reproduced": "Holds", "preliminary: reproduced": "Holds so far"}.get(readings.get(self.reading))
-            return f"{held}: {self.reading}." if held else ""
+            how = {"reproduced": "Holds", "preliminary: reproduced": "Holds so far"}.get(readings.get(self.reading, ""))
+            return f"{how}: {self.reading}." if how else ""
         if self.tried:
             told = {readings.get(name, "not run").removeprefix("preliminary: ") for name in self.tried}
             lead = "Also fails" if told == {"not reproduced"} else "Holds at most in part"
@@ -182,7 +187,7 @@ class Claim(Words):
         """Inside the grid a key that is left out is the claim's own; other readings and rivals are not."""
         if isinstance(values, Mapping) and isinstance(inside := values.get("in_grid"), Mapping):
             own = {key: value for key, value in values.items() if key not in ("in_grid", "readings", "rivals")}
-            return {**values, "in_grid": own | inside}
+            return {**values, "in_grid": {**own, **inside}}
         return values
 
     @model_validator(mode="after")
@@ -288,8 +293,7 @@ def bound(check: Check) -> str:
         what = ", ".join(filter(None, parts))
         return _within(check.close_to, what, check) if check.close_to else f"{'<' if check.less_than else '>'} {what}"
     side = "at most" if check.at_least is None else "at least"
-    limit = check.at_most if check.at_least is None else check.at_least
-    return f"{side} {_number(limit, check)}" + ", by a t-test" * check.tested
+    return f"{side} {_number(check.number, check)}" + ", by a t-test" * check.tested
 
 
 def in_unit(value: float, check: Check) -> str:

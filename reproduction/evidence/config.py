@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, reduce
-from inspect import Parameter, signature
+from inspect import Parameter, isclass, signature
 from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import Field, create_model
 
@@ -32,8 +32,8 @@ def schema(name: str, base: type[Strict], takes: Callable[..., object], leave_ou
     """A schema of the arguments of a function or class, by its signature. ``leave_out``: arguments that settings files
     do not give. ``more``: further fields for ``pydantic.create_model``.
     """
-    hints = get_type_hints(takes.__init__ if isinstance(takes, type) else takes, include_extras=True)
-    fields = {}
+    hints = get_type_hints(takes.__init__ if isclass(takes) else takes, include_extras=True)
+    fields: dict[str, Any] = {}
     for key, argument in signature(takes).parameters.items():
         if key not in leave_out:
             default = ... if argument.default is Parameter.empty else argument.default
@@ -48,7 +48,7 @@ def _as_written(hint: Any) -> Any:
         names = [extra.names for extra in parts[1:] if isinstance(extra, OneOf)]
         return Literal[tuple(names[0])] if names else Annotated[_as_written(parts[0]), *parts[1:]]
     if origin is Sequence:
-        return list[_as_written(parts[0])]
+        return list[_as_written(parts[0])]  # type: ignore[misc]  # made at run time
     if origin in (Union, UnionType):
         single = [part for part in parts if get_origin(part) not in (Callable, Sequence)]
         return reduce(or_, map(_as_written, parts if single == [NoneType] else single))
@@ -65,6 +65,8 @@ class Model(Strict):
     data: Literal["mnist", "fashion", "svhn", "cifar10"]
     train_count: Count | None = None
     validation_count: CountOrZero = 0
+    if TYPE_CHECKING:
+        def __getattr__(self, key: str) -> Any: ...                        # of the schemas below, made at run time
 
     def identity(self, seed: int, sample: bool, dtype: str = "float32") -> str:
         """SHA-256 of everything that decides the weights: settings, seed, data and precision."""
@@ -90,7 +92,7 @@ GRAPH = schema("pcgraph", Model, PCGraph, HARDWARE, kind=(Literal["pcgraph"], ..
 BASELINES = [schema(name, Model, kind.make, {"generator", *kind.given}, kind=(Literal[name], ...),
                     train=(schema(f"training of {name}", Strict, kind.training, CALL.union(kind.without)), ...))
              for name, kind in KINDS.items()]
-ModelSpec = Annotated[reduce(or_, BASELINES, GRAPH), Field(discriminator="kind")]
+ModelSpec: Any = Annotated[reduce(or_, BASELINES, GRAPH), Field(discriminator="kind")]
 
 
 class Profile(Strict):
@@ -122,7 +124,7 @@ def load_profile(name: str) -> Profile:
 
 
 @lru_cache(maxsize=8)
-def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str]) -> Profile:
+def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str, ...]) -> Profile:
     """Checked once per content of the files (``models``: of that of models), as one command asks hundreds of times."""
     profile = validated(Profile, {"name": name} | mapping(path, text), path)
     refuse_unknown(path, "model", profile.models, load_models())
@@ -143,7 +145,7 @@ def load_model(name: str, profile: Profile) -> Model:
     return checked(name, merged(every[name], entry(name, profile)), profile_file(profile.name), prefix="models.")
 
 
-def entry(name: str, profile: Profile) -> Mapping[str, Any]:
+def entry(name: str, profile: Profile) -> dict[str, Any]:
     """The changes that a profile makes to a model. A copy under a new name gets those of its ``original``, except for
     settings of its own. Raises BadInput: neither exists; nothing is trained at full size on the sample unasked.
     """
@@ -166,7 +168,7 @@ def original(name: str, profile: Profile) -> str | None:
         same = {key for key in mine if key in settings and settings[key] == mine[key]}
         if all(key in same or key not in mine for key in ("kind", "data", "topology.constructor")):
             shared[model] = len(same)
-    return max(shared, key=shared.get, default=None)
+    return max(shared, key=shared.__getitem__, default=None)
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

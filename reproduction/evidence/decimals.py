@@ -40,7 +40,7 @@ def share_interval(hits: int, count: int) -> tuple[float, float]:
         raise BadInput(f"{hits} hits of {count}; expected at most as many, of at least one.")
     z, share = NormalDist().inv_cdf(0.975), hits / count
     centre, half = share + z**2 / (2 * count), z * math.sqrt((share * (1 - share) + z**2 / (4 * count)) / count)
-    return tuple((centre + side * half) / (1 + z**2 / count) for side in (-1, 1))
+    return (centre - half) / (1 + z**2 / count), (centre + half) / (1 + z**2 / count)
 
 
 def _decimals(sd: float) -> int:

@@ -89,8 +89,7 @@ class Quantity(Outcome):
 
     @property
     def asked(self) -> str:
-        limit = next(limit for limit in (self.check.at_least, self.check.at_most) if limit is not None)
-        return rounded(limit, self.check) if self.check.percent else f"{limit:g}"
+        return rounded(self.check.number, self.check) if self.check.percent else f"{self.check.number:g}"
 
     @property
     def place(self) -> str:
@@ -98,7 +97,7 @@ class Quantity(Outcome):
 
     @property
     def lowered(self) -> str:
-        told = {"lower": [], "higher": []}
+        told: dict[str, list[str]] = {"lower": [], "higher": []}
         for gain, label in zip(self._means, self._labels(), strict=True):
             word = "lower" if gain >= 0 else "higher"
             told[word].append(rounded(abs(gain), self.check) + f" ({label})" * bool(label))
@@ -106,7 +105,7 @@ class Quantity(Outcome):
 
     @property
     def beside(self) -> str:
-        difference = self.cases[0].values.mean() - self.check.near.value
+        difference = self.cases[0].values.mean() - self.check.number
         shown = f"{abs(100 * difference):.{self._decimals}f}" if self.check.percent else f"{abs(difference):.3g}"
         if not float(shown):
             return f"as much as the paper's {self.paper}"
@@ -152,7 +151,7 @@ class Quantity(Outcome):
         return max(1, len(self.paper.removesuffix(" %").partition(".")[2]))
 
     def _labels(self) -> list[str]:
-        told = [{"dataset": case.dataset, "model": case.model} | case.parameters for case in self.cases]
+        told = [{"dataset": case.dataset, "model": case.model, **case.parameters} for case in self.cases]
         keys = [key for key in told[0] if len({str(one.get(key)) for one in told}) > 1]
         return [", ".join(_in_words(key, one.get(key)) for key in keys) for one in told]
 
@@ -214,7 +213,7 @@ def _finding(one: Verdict) -> Finding:
     kind, cause = _cause(claim.cause, one.verdict, quantities)
     test = claim.cause.tested if claim.cause and cause else None
     tested = test.told({name: reading.verdict for name, reading in one.readings.items()}) if test else ""
-    kind = "tried" if kind == "setting" and tested and test.tried else kind
+    kind = "tried" if kind == "setting" and test and tested and test.tried else kind
     return Finding(
         **vars(one), title="".join(said([claim.title], quantities)) or claim.name,
         remark=claim.remark if held else "",
@@ -276,8 +275,8 @@ def _read_so(name: str, reading: Reading, claim: Claim) -> str:
 
 def _against_rivals(rivals: Sequence[AgainstRival]) -> list[str]:
     """How the result compares with simple methods: a line per rival, digits first, with two numbers in a sentence."""
-    words, told = load().words, {}                                          # rival -> level and task -> numbers
-    order = list(words)
+    told: dict[str, dict[str, list[str]]] = {}                             # rival -> level and task -> numbers
+    words, order = load().words, list(load().words)
     for one in sorted(rivals, key=lambda one: [order.index(part) if part in order else 0 for part in one.about]):
         quantity = one.rival.quantity.replace("_", " ")
         where = words.get(quantity) or words.get(quantity.removeprefix("swept "), quantity)

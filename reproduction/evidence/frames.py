@@ -37,7 +37,7 @@ def images(trials: Mapping[Key, Trial], *more: str) -> pd.DataFrame:
                       for key, trial in trials.items()], ignore_index=True)
 
 
-def frame(values: Mapping[Key, Mapping[str, Any]], *more: str) -> pd.DataFrame:
+def frame(values: Mapping[Key, dict[str, Any]], *more: str) -> pd.DataFrame:
     """One row per entry: the parts of its key, and its values by name."""
     return pd.DataFrame([dict(zip((*KEYS, *more), key, strict=True)) | row for key, row in values.items()])
 

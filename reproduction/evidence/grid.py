@@ -32,7 +32,7 @@ class Entry(Strict):
         return {key: ", ".join(map(in_words, values)) for key, values in self.allowed.items()} | {
             key: f"at most {limit:g}" for key, limit in self.at_most.items()}
 
-    def excludes(self, key: str, given: object) -> bool:
+    def excludes(self, key: str, given: Any) -> bool:
         """Whether the paper names other values of a setting than this one."""
         return (key in self.allowed and given not in self.allowed[key]) or (
             key in self.at_most and given > self.at_most[key])

@@ -4,14 +4,15 @@ from collections.abc import Collection
 from statistics import fmean
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from pcgraph_lite.baselines.autoencoder import Autoencoder
 from pcgraph_lite.baselines.rivals import mean_image, nearest_neighbour, principal_components, ridge_image
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
-from pcgraph_lite.engine.query import observed, query
+from pcgraph_lite.engine.query import Observed, observed, query
 from pcgraph_lite.images import datasets, metrics
-from pcgraph_lite.images.datasets import ImageSet
+from pcgraph_lite.images.datasets import SHAPES, ImageSet
 from pcgraph_lite.images.judge import JUDGES, load_judge
 from pcgraph_lite.studies import memory, tasks, trials
 
@@ -22,19 +23,20 @@ VARIANCE, OF_MEMORIES = 0.5, 0.2                                           # of 
 SCHEDULE, LOOKS = trials.schedule(160), trials.schedule(320)               # plain steps at which denoising is measured
 PAIRS = ((7, 9), (3, 5))                                                   # digits whose lower third is alike
 SETTLED = 10                                                               # images asked when their queries rest
+Restorer = PCGraph | Autoencoder                                           # what completes and denoises
 LIT = 0.1                                                                 # deviation of pixels that are not always dark
 
 
-def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, seed: int, parts: Collection[str],
-            steps: int, profile: config.Profile | None = None) -> dict[str, float]:
+def measure(model: zoo.Learned, train: ImageSet, held_out: ImageSet, images: int, seed: int, parts: Collection[str],
+            steps: int, profile: config.Profile) -> dict[str, float]:
     """Measures on validation images, for those ``parts`` that make sense for the model; a classifier has only an
     accuracy. ``images``: how many are completed and denoised. ``steps``: T of ``rest``, ``start`` and ``resting``.
     ``profile``: the source of foreign images for ``strangeness``. Graphs of memories are asked for those they store.
     """
-    if hasattr(model, "classify"):
+    if not isinstance(model, Restorer):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
     device, some = next(model.parameters()).device, held_out.subset(min(images, len(held_out)))
-    truth, top = some.images.to(device), datasets.top_half(some.shape).to(device)
+    truth, top = some.images.to(device), datasets.top_half(SHAPES[some.name]).to(device)
     takes = {"completion": lambda: _completed(model, train, some, truth, top),
              "denoising": lambda: _denoised(model, some, truth, seed),
              "rest": lambda: _after_steps(model, some, truth, seed, steps)}
@@ -57,7 +59,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     return {name: value for part, take in takes.items() if part in parts for name, value in take().items()}
 
 
-def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor, top: Tensor) -> dict[str, float]:
+def _completed(model: Restorer, train: ImageSet, some: ImageSet, truth: Tensor, top: Tensor) -> dict[str, float]:
     """Completion of the lower half, beside the mean image, ridge regression and the nearest training image. choice_mse
     and other_mse are its errors on every second image and on the others: to choose, and to test the choice.
     """
@@ -66,8 +68,8 @@ def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor,
         for name, simple in (("nearest", nearest_neighbour), ("mean_image", mean_image), ("ridge", ridge_image))}
     each = {name: metrics.mse(images[:, ~top], truth[:, ~top]) for name, images in pictures.items()}     # (batch,)
     found = {f"{name}_mse": float(errors.mean()) for name, errors in each.items()}
-    found |= {f"{name}_ssim": float(metrics.ssim(images, truth, some.shape).mean()) for name, images in pictures.items()
-              if name != "nearest"}
+    found |= {f"{name}_ssim": float(metrics.ssim(pictures[name], truth, SHAPES[some.name]).mean())
+              for name in pictures if name != "nearest"}
     if some.name in JUDGES:
         found["completion_agreement"] = _read(some, pictures["completion"])
         found["original_agreement"] = _read(some, truth)
@@ -86,14 +88,14 @@ def _noisy(some: ImageSet, truth: Tensor, seed: int) -> Tensor:
     return datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
 
 
-def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
+def _denoised(model: Restorer, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
     """Denoising by initialization at the best of SCHEDULE steps. An autoencoder has no steps."""
     noisy = _noisy(some, truth, seed)
     if not isinstance(model, PCGraph):
         return {"denoised_mse": float(metrics.mse(tasks.denoise(model, noisy, 1), truth).mean())}
     seen, _ = tasks.denoise_path(model, noisy, SCHEDULE)
     errors = {step: float(metrics.mse(cleaned, truth).mean()) for step, cleaned in seen.items()}
-    best = min(errors, key=errors.get)
+    best = min(errors, key=errors.__getitem__)
     return {"denoised_step": best, "denoised_mse": errors[best]}
 
 
@@ -124,7 +126,7 @@ def _started(graph: PCGraph, truth: Tensor, top: Tensor, steps: int) -> dict[str
     return {"initialization_mse": float(metrics.mse(started[:, ~top], truth[:, ~top]).mean())}
 
 
-def _after_steps(model: nn.Module, some: ImageSet, truth: Tensor, seed: int, steps: int) -> dict[str, float]:
+def _after_steps(model: Restorer, some: ImageSet, truth: Tensor, seed: int, steps: int) -> dict[str, float]:
     """Pictures denoised by a number of plain steps, or by an autoencoder's one pass, beside the noisy and blank ones:
     quality, the judge's readings and what is left where the originals are empty.
     """
@@ -197,9 +199,9 @@ def _resting(graph: PCGraph, truth: Tensor, top: Tensor, steps: int) -> dict[str
     """The share of queries that are at rest in the end, plain and with the momentum that the pages use: classes of
     SETTLED images, their lower halves, images of each label.
     """
-    some, labels = truth[:SETTLED], torch.eye(graph.topology.size("labels"), device=truth.device)
-    asked = {"classification": {"pixels": some}, "completion": {"pixels": observed(some, top)},
-             "generation": {"labels": labels}}
+    few, eye = truth[:SETTLED], torch.eye(graph.topology.size("labels"), device=truth.device)
+    asked: dict[str, dict[str, Tensor | Observed]] = {
+        "classification": {"pixels": few}, "completion": {"pixels": observed(few, top)}, "generation": {"labels": eye}}
     return {f"{task}_rested{words}": float(query(graph, held, steps=steps, momentum=momentum).converged.double().mean())
             for words, momentum in (("", 0.0), ("_accelerated", tasks.SETTLE["momentum"]))
             for task, held in asked.items()}
@@ -215,14 +217,14 @@ def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[s
     """The judge's readings with labels held: of images generated from the ten labels alone, and of those completed from
     label and lower half (labelled, with the seam) or label and upper half (guided, with error and similarity).
     """
-    classes, bottom = torch.arange(model.topology.size("labels")), datasets.bottom_half(some.shape)
+    classes, bottom = torch.arange(model.topology.size("labels")), datasets.bottom_half(SHAPES[some.name])
     drawn = tasks.generate(model, classes.to(device)).values["pixels"].cpu().clamp(0, 1)
     whole, guided = (tasks.complete(model, some.images.to(device), half.to(device), some.labels.to(device)).cpu()
                      for half in (bottom, ~bottom))                                             # (batch, pixels)
     return {"generated": _read(some, drawn, classes), "labelled_agreement": _read(some, whole),
-            "seam": float(metrics.seam(whole, bottom, some.shape).mean()),
+            "seam": float(metrics.seam(whole, bottom, SHAPES[some.name]).mean()),
             "guided_mse": float(metrics.mse(guided[:, bottom], some.images[:, bottom]).mean()),
-            "guided_ssim": float(metrics.ssim(guided, some.images, some.shape).mean()),
+            "guided_ssim": float(metrics.ssim(guided, some.images, SHAPES[some.name]).mean()),
             "guided_agreement": _read(some, guided)}
 
 
@@ -231,7 +233,7 @@ def _drawn(graph: PCGraph, held_out: ImageSet, device: torch.device) -> dict[str
     (drawn_over_max); for digits, of completions read as the given label, where the known lower third, of 15 images of
     each digit of PAIRS, fits two (label_agreement).
     """
-    classes, known = torch.arange(10), datasets.bottom_fraction(held_out.shape, 0.33).to(device)
+    classes, known = torch.arange(10), datasets.bottom_fraction(SHAPES[held_out.name], 0.33).to(device)
     drawn = tasks.generate(graph, classes.to(device)).values["pixels"].clamp(0, 1)              # (10, pixels)
     bright = drawn / drawn.amax(-1, keepdim=True).clamp_min(1e-3)
     found = {"drawn": _read(held_out, drawn, classes), "drawn_over_max": _read(held_out, bright, classes)}
@@ -248,7 +250,7 @@ def _told(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, flo
     """Images completed from the lower half without a label, and how many the judge reads as the wrong label that was
     held; the root mean square of the weights that leave the labels.
     """
-    known, wrong = datasets.bottom_half(some.shape).to(device), (some.labels + 1) % model.topology.size("labels")
+    known, wrong = datasets.bottom_half(SHAPES[some.name]).to(device), (some.labels + 1) % model.topology.size("labels")
     untold, mistold = (tasks.complete(model, some.images.to(device), known, labels).cpu()
                        for labels in (None, wrong.to(device)))                                  # (batch, pixels)
     leaving = model.weight[model.topology.slice("labels")]                                      # (labels, n)

@@ -60,14 +60,14 @@ def mapping(path: Path, text: str) -> dict[str, Any]:
     return content
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):              # libyaml's, where PyYAML was built with it
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's where PyYAML has it
     """A loader that reads 1e-4 as a number (YAML 1.1 requires 1.0e-4) and refuses a key given twice."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Called for every mapping, and again for one that another merges; by then it may have merged a key twice."""
-        seen: set[str] = set()
+        first: dict[str, int] = {}
         keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        twice = [key for key in keys if key.value in seen or seen.add(key.value)]
+        twice = [key for k, key in enumerate(keys) if first.setdefault(key.value, k) < k]
         if twice and not hasattr(node, "checked"):
             said = f"the key {twice[0].value!r} is given twice"
             raise yaml.constructor.ConstructorError(None, None, said, twice[0].start_mark)

@@ -35,6 +35,7 @@ from .config import Model
 
 TABLES = strict.read_yaml(Path(__file__).with_suffix(".yaml"))
 USUAL, PARTS = tuple(TABLES["usual"]), TABLES["usual"] | TABLES["further"]             # part -> measures
+Part: Any = Literal[tuple(PARTS)]                                         # in a schema; its names are those of a file
 MEASURES = list(chain(*PARTS.values()))
 OF_STUDIES = TABLES["studies"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "rest_psnr"}            # task -> measure that ranks it
@@ -53,7 +54,7 @@ class ProfilePart(strict.Strict):
     seeds: Count = 1
     images: Count = 100
     query_steps: Rests = 2000                                              # of every query in the paper
-    measured: list[Literal[tuple(PARTS)]] = Field(default_factory=lambda: list(USUAL))
+    measured: list[Part] = Field(default_factory=lambda: list(USUAL))
     vary: list[Grid] = Field(default_factory=list)
 
 
@@ -76,7 +77,7 @@ class Task(Sweep):
     """
 
     model: Literal[""] = ""
-    task: str
+    task: str  # type: ignore[assignment]  # a sweep's own is empty
 
 
 class Study(strict.Strict):
@@ -160,8 +161,8 @@ def _runs(sweep: Sweep, settings: config.Profile, source: Path) -> Iterator[Run]
     strict.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
     part, task = sweep.profiles.get(settings.name, ProfilePart()), sweep.task
     sweep = sweep.model_copy(update=part.model_dump(exclude={"base"}, exclude_unset=True))
-    points, first, sizes = strict.crossed(sweep.vary), {"kind": "pcgraph", "description": sweep.description}, {}
-    columns = OF_STUDIES
+    points, first = strict.crossed(sweep.vary), {"kind": "pcgraph", "description": sweep.description}
+    columns, sizes = OF_STUDIES, dict[str, Any]()
     if not task:
         models = strict.read_yaml(config.models_file())
         strict.refuse_unknown(source, "model", [sweep.model], models)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import gammaln, stdtr  # all of scipy.stats would take seconds to import
 
 from . import claims, decimals, words
-from .claims import Check, Claim, Condition, Rival
+from .claims import Check, Claim, Condition, Other, Rival
 
 SIZES = {"any": 0, "smoke": 1, "laptop": 2, "paper": 3}                  # of profiles; another counts as none
 LEVELS = {"better": "better than", "level": "not told apart from", "worse": "worse than"}             # of a rival
@@ -33,7 +33,7 @@ class Case:
     seeds: int
     n: float
     values: np.ndarray                            # (records,), of a comparison (seeds,)
-    theirs: np.ndarray | None                     # (seeds,)
+    theirs: np.ndarray                            # (seeds,), empty if there is no other side
     holds: bool
     opposite: bool
 
@@ -259,7 +259,7 @@ def _applied(check: Check, rows: list[Row]) -> Outcome:
     """Apply a check to every case (data set, model, parameters): to its mean, or seed by seed to a comparison."""
     mine = _select(rows, check, check.where)
     if check.other:
-        cases, alone = _paired(check, mine, rows)
+        cases, alone = _paired(check, check.other, mine, rows)
         return Outcome(check, tuple(cases), alone if cases else 0)
     return Outcome(check, tuple(
         _case(check, dataset, model, some[0]["parameters"], [row["value"] for row in some],
@@ -273,11 +273,10 @@ def _select(rows: list[Row], what: Check, where: Condition) -> list[Row]:
             and what.model in (None, row["model"]) and where.items() <= row["parameters"].items()]
 
 
-def _paired(check: Check, mine: list[Row], rows: list[Row]) -> tuple[list[Case], int]:
+def _paired(check: Check, other: Other, mine: list[Row], rows: list[Row]) -> tuple[list[Case], int]:
     """The cases of a comparison, and the number of records without a counterpart: one of the same data set and seed,
     and of the same model and parameters if both sides share some.
     """
-    other = check.other
     given = {key: value for key, value in other if key in ("quantity", "model") and value is not None}
     others = _select(rows, check.model_copy(update=given), check.where if other.where is None else other.where)
     shared = [key for key, named in (("model", other.model), ("condition", other.where))
@@ -296,8 +295,8 @@ def _paired(check: Check, mine: list[Row], rows: list[Row]) -> tuple[list[Case],
 
 
 def _case(check: Check, dataset: str, model: str, parameters: Condition, values: Sequence[float],
-          theirs: Sequence[float] | None = None, *, seeds: int, n: Sequence[float]) -> Case:
-    ours, others = np.array(values, float), None if theirs is None else np.array(theirs, float)
+          theirs: Sequence[float] = (), *, seeds: int, n: Sequence[float]) -> Case:
+    ours, others = np.array(values, float), np.array(theirs, float)
     opposite = bool(check.less_than or check.greater_than) and _holds(check, others, ours, n[::-1])
     return Case(dataset, model, parameters, seeds, float(np.min(n)), ours, others, _holds(check, ours, others, n),
                 opposite)
@@ -311,12 +310,12 @@ def _grouped(rows: Iterable[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, 
     return [(key, list(some)) for key, some in itertools.groupby(sorted(rows, key=values), values)]
 
 
-def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None, n: Sequence[float]) -> bool:
+def _holds(check: Check, values: np.ndarray, theirs: np.ndarray, n: Sequence[float]) -> bool:
     """Whether a check holds: for a number by the mean, for pairs by their mean difference or, for an order, a test.
     ``n``: of a comparison, the examples behind a value of either side.
     """
     if check.tested:
-        return not _falls(values - check.at_least if check.at_most is None else check.at_most - values, check.level)
+        return not _falls(values - check.number if check.at_most is None else check.number - values, check.level)
     if not check.other:
         return _distance(check, values) <= (check.near.tolerance if check.near else 0)
     if check.close_to:
@@ -353,7 +352,7 @@ def _distance(check: Check, values: np.ndarray) -> float:
     mean = float(values.mean())
     if check.near:
         return check.near.value - mean if check.near.or_more else abs(mean - check.near.value)
-    return check.at_least - mean if check.at_least is not None else mean - check.at_most
+    return check.number - mean if check.at_least is not None else mean - check.number
 
 
 def _of_cases(check: Check, failing: int, every: Sequence[Case], shown: Case) -> str:

@@ -18,10 +18,9 @@ import pandas as pd
 import torch
 from filelock import AcquireReturnProxy, FileLock, Timeout
 from safetensors import SafetensorError, safe_open
-from torch import nn
 
 from pcgraph_lite import hardware, valid
-from pcgraph_lite.baselines.kinds import KINDS
+from pcgraph_lite.baselines.kinds import KINDS, Baseline
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.topology import CONSTRUCTORS
@@ -37,6 +36,7 @@ from . import config, numerics, records
 from .config import Model
 
 HEADER = ("model", "profile", "seed", "identity", "numerics", "spec", "provenance", "weights_sha256", "history")
+Learned = PCGraph | Baseline                                               # what settings make
 
 
 @valid.checked
@@ -129,7 +129,7 @@ class ModelRun:
 class Trained(ModelRun):
     """A trained model. ``graph`` is a PCGraph, or a baseline if ``spec.kind`` says so. ``weights``: their SHA-256."""
 
-    graph: nn.Module
+    graph: Learned
     history: pd.DataFrame
     provenance: dict[str, Any]
     weights: str
@@ -168,7 +168,7 @@ def committed_path(name: str) -> Path:
     return checkout.ROOT / "results/weights" / f"{name}.safetensors"
 
 
-def committed(name: str) -> nn.Module:
+def committed(name: str) -> Learned:
     """A small model with weights from the repository, which needs no training and no data set. Raises BadInput: there
     are none. BadFile: they are damaged or of other settings.
     """
@@ -186,7 +186,7 @@ def committed(name: str) -> nn.Module:
 
 
 def build(settings: Model, seed: int, device: torch.device,
-          dtype: str = "float32") -> tuple[nn.Module, torch.Generator]:
+          dtype: str = "float32") -> tuple[Learned, torch.Generator]:
     """The model before training, and the generator that then splits and shuffles the data. The first weights are drawn
     in ``dtype``: in single precision torch draws them on each processor with other approximations, in double with none.
     """
@@ -217,8 +217,8 @@ def images(data: str, split: str, profile: config.Profile) -> ImageSet:
     return replace(found, images=found.images.to(getattr(torch, profile.dtype)))
 
 
-def split(settings: Model, profile: config.Profile, generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
-    """Training images and, if asked for, validation images; no test images. Raises BadInput: none to train on."""
+def split(settings: Model, profile: config.Profile, generator: torch.Generator) -> tuple[ImageSet, ImageSet | Any]:
+    """Training images, and validation images if asked for; no test images. Raises BadInput: none to train on."""
     data, held_out = images(settings.data, "train", profile), None
     if settings.validation_count >= len(data):
         raise BadInput(f"validation_count = {settings.validation_count} for {settings.data}; profile {profile.name} "
@@ -227,14 +227,14 @@ def split(settings: Model, profile: config.Profile, generator: torch.Generator) 
         data, held_out = datasets.split_off(data, settings.validation_count, generator)
     if settings.train_count is not None and settings.train_count < len(data):
         data = data.subset(settings.train_count, generator)
-    return data, held_out
+    return data, held_out                              # None passes as Any: who asked for images gets them
 
 
-def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | None, **options: Any) -> pd.DataFrame:
+def fit(model: Learned, settings: Model, rest: ImageSet, held_out: ImageSet | None, **options: Any) -> pd.DataFrame:
     """Train a model in place by its settings. Returns a row per epoch. Raises UnstableStep, BadValues: it diverges."""
     seen = None if held_out is None else (held_out.images, held_out.labels)
-    train, data = (learning.fit, [(rest.images, rest.labels)]) if settings.kind == "pcgraph" else (
-        KINDS[settings.kind].fit, [rest.images, rest.labels])
+    train: Callable[..., pd.DataFrame] = learning.fit if settings.kind == "pcgraph" else KINDS[settings.kind].fit
+    data = [(rest.images, rest.labels)] if settings.kind == "pcgraph" else [rest.images, rest.labels]
     return train(model, *data, validation=seen, **settings.train.model_dump(), **options)
 
 

@@ -151,7 +151,7 @@ def test_drawing_following_and_decibels_are_those_of_plain_queries() -> None:
     graph = PCGraph(topology.generative(hidden=[20]), "hardtanh", init_std={"labels -> hidden1": 1.0},
                     pixel_scale=scale.named("[-1, 1]", "mnist"), generator=generator)
     learning.fit(graph, digits, epochs=2, steps=5, batch_size=20, weight_lr=1e-2, progress=False)
-    found = measures.measure(graph, digits, digits, 5, 0, ["drawing", "decibels"], 12)
+    found = measures.measure(graph, digits, digits, 5, 0, ["drawing", "decibels"], 12, config.load_profile("smoke"))
     reads, known = load_judge("mnist"), torch.arange(784) >= 784 - 9 * 28
     drawn = tasks.generate(graph, torch.arange(10)).values["pixels"].clamp(0, 1)
     right = [float((reads(some).argmax(-1) == torch.arange(10)).double().mean()) for some in (
@@ -235,7 +235,7 @@ def test_pixels_that_are_set_are_read_as_if_no_edge_led_to_them() -> None:
     """The same graph with those edges at zero, whose pixels are held; random weights read some of 50 digits right."""
     graph = PCGraph(topology.fully_connected(pixels=784, labels=10, internal=6), "tanh")
     digits = datasets.load("mnist", "test", sample=True).subset(50)
-    found = measures.measure(graph, digits, digits, 5, 0, ["do"], 12)
+    found = measures.measure(graph, digits, digits, 5, 0, ["do"], 12, config.load_profile("smoke"))
     graph.set_weight(graph.weight.detach().where(torch.arange(800) >= 784, 0))
     assert found == {"do_accuracy": pytest.approx(learning.accuracy(graph, (digits.images, digits.labels)))}
 
