@@ -378,7 +378,8 @@ def _spread(values: np.ndarray, check: Check) -> str:
 
 def _over_examples(case: Case, check: Check) -> str:
     """The 95 % interval (Wilson) of such a share of one seed's examples, besides the spread over seeds."""
-    if not (check.percent and check.sampled) or check.other or math.isnan(case.n) or not ((case.values >= 0) & (case.values <= 1)).all():
+    shares = check.percent and check.sampled and not check.other and not math.isnan(case.n)
+    if not (shares and ((case.values >= 0) & (case.values <= 1)).all()):
         return ""
     n, share = int(case.n), float(case.values.mean())
     low, high = (claims.in_unit(end, check) for end in decimals.share_interval(round(share * n), n))

@@ -173,7 +173,8 @@ def test_a_reading_of_one_check_shows_its_numbers() -> None:
     assert hangs(*[(-0.5, 0.25)] * 5) == f"Under another reading (strong decay alone) {holds}"
     assert hangs((-0.5, 0.25)) == f"Under another reading (strong decay alone) so far {holds}"
     assert hangs(*[(-0.5, 0.25), (0.5, 0.0)] * 3) == (
-        "Under another reading (strong decay alone) it does not hold: 0 compared with 0.125, which the test does not tell apart.")
+        "Under another reading (strong decay alone) it does not hold: 0 compared with 0.125, which the test does not "
+        "tell apart.")
 
 
 def test_a_sentence_asks_of_its_checks_what_they_have_and_a_cause_of_readings_that_are_there() -> None:
