@@ -20,7 +20,7 @@ from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape, shown
 from ..files import tensor_digest
 from ..valid import Count, Damping, OneOf, Rate
-from .augment import refuse_oblong
+from .augment import planes_of, refuse_oblong
 from .epochs import Callback, Schedule, State, run
 from .graph import PCGraph
 from .inference import Settings, of_replicas, settle
@@ -206,8 +206,8 @@ def minus_energy(graph: PCGraph, batch: Data) -> float:
 def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
     """Minus the mean squared error on the second half of the first sensory group, asked from its first half.
 
-    For images that is the lower half of the picture from the upper one, without labels; the error of pixels is in the
-    squared units of [0, 1].
+    For images that is the lower half of the picture from the upper one, in all colours and without labels; the error of
+    pixels is in the squared units of [0, 1].
     """
     batch, name = as_batch(graph, batch), graph.topology.sensory[0]
     if name not in batch:
@@ -217,7 +217,8 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
         raise BadInput(f"the score 'completion' asks for one half of the group {name!r} from the other, and it has "
                        "only one vertex; use another score.")
     size, unit = graph.topology.size(name), graph.pixel_scale.unit if name == "pixels" else 1.0
-    known = torch.arange(size) < size // 2
+    plane = size // (planes_of(size) if name == "pixels" else 1)           # of one colour
+    known = torch.arange(size) % plane < plane // 2
     answer = query(graph, {name: observed(batch[name], known)}, **QUERY).x[..., graph.topology.slice(name)]
     error = answer - scaled(graph, batch)[name].to(graph.device)
     return -float(error[..., ~known].square().mean()) * unit**2

@@ -116,6 +116,21 @@ def test_scores_are_what_they_say():
     assert minus_completion_error(copy, {"vertices": images}) == pytest.approx(-float(expected), rel=1e-3)
 
 
+@pytest.mark.parametrize("name", ["pixels", "vertices"])
+def test_the_score_of_completion_asks_for_the_lower_half_in_every_colour(name: str) -> None:
+    """A graph that copies the upper two rows of each 4 x 4 plane: its mistakes are counted here by hand. A group of
+    another name is cut in two, whatever its size."""
+    images = torch.rand(5, 3, 4, 4, dtype=torch.float64)
+    upper, lower = (images[:, :, :2], images[:, :, 2:]) if name == "pixels" else images.view(5, 2, 24).unbind(1)
+    place = torch.arange(48).view(3, 4, 4)
+    first, second = (place[:, :2], place[:, 2:]) if name == "pixels" else place.view(2, 24)
+    edges = torch.zeros(48, 48, dtype=torch.float64)
+    edges[first.flatten(), second.flatten()] = 1
+    graph = PCGraph(topology.from_mask(edges, {name: 48}), "linear", dtype=torch.float64)
+    graph.set_weight(edges)
+    assert minus_completion_error(graph, images) == pytest.approx(-float((lower - upper).square().mean()), rel=1e-3)
+
+
 @pytest.mark.parametrize("among", [[], [topology.Edges("pixels", "pixels")]])
 def test_a_feedforward_graph_is_scored_by_its_forward_pass(among: list[topology.Edges]):
     """However large its weights: from zeros, a hundred steps do not reach the bottom of so narrow a valley. Edges among
