@@ -133,8 +133,8 @@ def fit(graph: PCGraph, data: Data, *,
     """
     training = Training(**_with_batch_size(data, settings))
     generator = generator or torch.Generator().manual_seed(0)
-    train, held_out = _split(graph, data, validation, generator)
-    refuse_oblong(data := _in_memory(data), training.augment)
+    train, held_out = _split(graph, data := _in_memory(data), validation, generator)
+    refuse_oblong(data, training.augment)
     measure = _measure(score, held_out, train)
     facts = _facts(graph) | _asked(train, held_out, measure)
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]

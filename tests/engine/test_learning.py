@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from strategies import constructed
 from torch.optim import lr_scheduler
-from torch.utils.data import DataLoader, Subset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
 from pcgraph_lite import PCGraph, Scale, accuracy, fit, minus_energy, query, relax, topology
 from pcgraph_lite.engine import inference
@@ -267,6 +267,22 @@ def test_a_data_set_trains_as_its_tensors(names: tuple[str, ...], wrap: Callable
     fit(graph, wrapped, validation=wrap(*held_out.values()), **settings | size)
     fit(twin, data, validation=held_out, batch_size=20, **settings)
     assert torch.equal(graph.weight, twin.weight)
+
+
+def test_a_data_set_is_read_once() -> None:
+    """One that draws its examples shows others at every look: each of the sixty is asked for once."""
+    asked: list[int] = []
+
+    class Drawn(Dataset):
+        def __len__(self) -> int:
+            return 60
+
+        def __getitem__(self, k: int) -> torch.Tensor:
+            asked.append(k)
+            return torch.rand(6)
+
+    fit(PCGraph(topology.generative(0, [5], 6)), Drawn(), epochs=2, validation=0.2, progress=False)
+    assert asked == list(range(60))
 
 
 @pytest.mark.parametrize("replicas", [None, 2])
