@@ -355,11 +355,14 @@ def gathered(data: Dataset | DataLoader) -> Data:
     Raises BadInput: it has no end or no examples, a sampler of its own, or examples that are no numbers of one size.
     """
     loader = data if isinstance(data, DataLoader) else DataLoader(data, batch_size=CHUNK)
-    if isinstance(loader.dataset, IterableDataset):
+    if isinstance(loader.dataset, IterableDataset) or not hasattr(loader.dataset, "__len__"):
         raise BadInput(f"{type(loader.dataset).__name__} says no length; expected a data set that fits into memory.")
+    if loader.batch_size is None:                                          # batch_sampler=..., or said to be None
+        raise BadInput("the loader makes its own batches, and fit shuffles by its own generator; give the data set, "
+                       "one example an item, and fit(..., batch_size=...).")
     one, every = loader.sampler, len(cast(Sized, loader.dataset))
     drawn = isinstance(one, RandomSampler) and (one.replacement or len(one) != every)
-    if drawn or not isinstance(one, SequentialSampler | RandomSampler) or loader.batch_size is None:
+    if drawn or not isinstance(one, SequentialSampler | RandomSampler):
         raise BadInput(f"the loader takes its examples from a {type(one).__name__}, and fit shuffles by its "
                        "own generator; give torch.utils.data.Subset(dataset, rows) for some of the examples.")
     in_order = DataLoader(loader.dataset, loader.batch_size, collate_fn=loader.collate_fn,
