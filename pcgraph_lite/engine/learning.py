@@ -209,7 +209,7 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
     For images that is the lower half of the picture from the upper one, in all colours and without labels; the error of
     pixels is in the squared units of [0, 1].
     """
-    batch, name = as_batch(graph, batch), graph.topology.sensory[0]
+    batch, name = as_batch(graph, batch), [*graph.topology.sensory, *graph.topology.groups][0]
     if name not in batch:
         raise BadInput(f"the score 'completion' asks for the group {name!r}; the data has {', '.join(batch)}. Use "
                        "another score, or make one of these the topology's first sensory group.")
@@ -298,6 +298,10 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
     data = _in_memory(data)
     if hasattr(data, "images") and hasattr(data, "labels"):                # an ImageSet
         data = (data.images, data.labels)
+    if not isinstance(data, Mapping) and not graph.topology.sensory:
+        raise BadInput("data without names could be for any of the groups "
+                       f"{', '.join(map(repr, graph.topology.groups))}; say sensory=[...] when you make the topology, "
+                       "or give {group: values}.")
     if hasattr(data, "__array__") and "labels" not in graph.topology.groups:        # a tensor or array
         data = {graph.topology.sensory[0]: data}
     if not isinstance(data, Mapping):

@@ -20,7 +20,7 @@ from strategies import constructed
 from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
-from pcgraph_lite import PCGraph, Scale, accuracy, fit, minus_energy, query, relax, topology
+from pcgraph_lite import PCGraph, Scale, accuracy, fit, load, minus_energy, query, relax, save, topology
 from pcgraph_lite.engine import inference
 from pcgraph_lite.engine.epochs import Schedule, State, one_pass
 from pcgraph_lite.engine.hessian import largest_eigenvalue
@@ -179,15 +179,29 @@ def test_images_go_to_the_pixels_and_labels_to_the_labels(name: str) -> None:
 
 
 @pytest.mark.parametrize(("sensory", "expected"), [(["seen", "target"], ["seen", "target"]), (["target", "seen"],
-                                                   ["target", "seen"]), ([], ["seen"])])
+                                                   ["target", "seen"]), (["seen"], ["seen"])])
 def test_a_pair_goes_to_the_groups_of_data_whatever_their_names(sensory: list[str], expected: list[str]) -> None:
     """Both parts of it, in their order; only class numbers are left out, where there is one group."""
     graph = PCGraph(topology.from_mask(torch.ones(5, 5), {"seen": 2, "target": 2, "free": 1}, sensory))
-    pair = torch.rand(3, 2), torch.rand(3, 2) if sensory else torch.tensor([0, 2, 1])
+    pair = torch.rand(3, 2), torch.rand(3, 2) if len(sensory) > 1 else torch.tensor([0, 2, 1])
     for data in (pair, TensorDataset(*pair)):
         batch = as_batch(graph, data)
         assert list(batch) == expected
         assert all(torch.equal(*both) for both in zip(batch.values(), pair, strict=False))
+
+
+@pytest.mark.parametrize("data", [torch.rand(3, 2), np.ones((3, 2)), (torch.rand(3, 2), torch.tensor([0, 2, 1])),
+                                  TensorDataset(torch.rand(3, 2), torch.rand(3, 2))])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_data_without_names_never_goes_to_a_group_by_chance(tmp_path: Path, data: object, loaded: bool) -> None:
+    """Nothing says that the first of several groups, here a hidden one, is for data; a file does not say it either."""
+    graph = PCGraph(topology.from_mask(torch.ones(4, 4), {"hidden": 2, "features": 2}))
+    if loaded:
+        save(graph, tmp_path / "graph")
+        graph = load(tmp_path / "graph")
+    with pytest.raises(BadInput, match=r"any of the groups 'hidden', 'features'; say sensory=.*give \{group: values\}"):
+        as_batch(graph, data)
+    assert list(as_batch(graph, {"features": torch.rand(3, 2)})) == ["features"]
 
 
 @pytest.mark.parametrize(("numbers", "size", "says"), [
