@@ -384,19 +384,41 @@ HELD_OUT, COSINE = {"epochs": 1, "validation": 0.2, "score": "accuracy"}, {"epoc
 @pytest.mark.parametrize(("first", "change", "says"), [
     (of_group("a") | {"epochs": 1}, of_group("b"), ""),
     *(({"epochs": 1}, {"graph": worlds(**other), "epochs": 2}, "") for other in (      # as many weights in all of them
-        {"seed": 1}, {"activation": "relu"}, {"prior": "flat"}, {"pixel_scale": Scale("[-1, 1]", 0.5, 0.5)})),
-    *((HELD_OUT, change, "") for change in (
-        {"validation": None, "score": "auto"}, {"validation": 0.3}, {"score": "energy"}, {"steps": 3, "epochs": 2},
-        {"generator": torch.Generator().manual_seed(1)}, {"data": (toy()[0].flip(0), toy()[1])})),
+        {"seed": 1}, {"pixel_scale": Scale("[-1, 1]", 0.5, 0.5)})),
+    *(({"epochs": 1}, {"graph": worlds(**other), "epochs": 2}, f"; what differs: {says}\\.") for other, says in (
+        ({"activation": "relu"}, r"activations \[.*'tanh'.*\] -> \[.*'relu'.*\]"),
+        ({"prior": "flat"}, "prior zero -> flat"))),
+    *((HELD_OUT, change, f"; what differs: {says}\\. .*with epochs=1; then call") for change, says in (
+        ({"validation": None, "score": "auto"}, "clamped .*, data or generator, score accuracy -> None"),
+        ({"validation": 0.3}, "data or generator"), ({"score": "energy"}, "score accuracy -> minus_energy"),
+        ({"steps": 3, "epochs": 2, "augment": "shift and mirror"}, "augment none -> shift and mirror, steps 20 -> 3"),
+        ({"generator": torch.Generator().manual_seed(1)}, "data or generator"),
+        ({"data": (toy()[0].flip(0), toy()[1])}, "data or generator"))),
     *(({"epochs": 1, "validation": 0.2, "score": lambda *_: 0.5}, {"score": other}, "") for other in (
         lambda *_: 0.25, lambda *_: min(0.5, 1), lambda *_: (lambda: 0.25)())),
-    *((COSINE, change, ".*where the learning rate falls, epochs") for change in (
-        {"anneal": "linear"}, {"anneal": "none"}, {"warm_up": 0.5}, {"epochs": 3}))])
+    *((COSINE, change, f"; what differs: {says}\\. .*that wrote it; then call") for change, says in (
+        ({"anneal": "linear"}, "anneal cosine -> linear"), ({"anneal": "none"}, "anneal cosine -> none, epochs"),
+        ({"warm_up": 0.5}, "warm_up 0.0 -> 0.5"), ({"epochs": 3}, "epochs 2 -> 3")))])
 def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, first: dict, change: dict, says: str):
     usual = {"graph": worlds(), "data": toy(), "checkpoint": tmp_path / "s", "progress": False}
     fit(**usual | first)
     with pytest.raises(BadFile, match=f"another training{says}"):
         fit(**usual | {"graph": worlds()} | first | change)
+
+
+def test_a_training_goes_on_at_another_rate_as_its_refusal_says(tmp_path: Path) -> None:
+    """Against the same weights handed over by hand. The checkpoint of the first rate stays as it is."""
+    usual = {"data": toy(), "batch_size": 20, "validation": 0.2, "score": "energy", "progress": False}
+    first, old = small(), tmp_path / "old"
+    fit(first, epochs=3, weight_lr=1e-3, checkpoint=old, **usual)
+    with pytest.raises(BadFile, match=r"weight_lr 0\.001 -> 0\.0001\. To go on .* with epochs=3; then call again"):
+        fit(small(), epochs=5, weight_lr=1e-4, checkpoint=old, **usual)
+    graph = small()
+    fit(graph, epochs=3, weight_lr=1e-3, checkpoint=old, **usual)
+    assert torch.equal(graph.weight, first.weight)
+    for one, file in ((first, None), (graph, tmp_path / "new")):
+        assert len(fit(one, epochs=2, weight_lr=1e-4, checkpoint=file, **usual)) == 2
+    assert torch.equal(graph.weight, first.weight)
 
 
 SIX = {"a": 3, "b": 2, "c": 1}
