@@ -6,6 +6,7 @@ it with ``fit``, and ask it with ``query(graph, clamp=..., init=..., do=...)``, 
 models and studies are in ``pcgraph_lite.images``, ``baselines`` and ``studies``.
 """
 
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,18 @@ __all__ = list(HOMES)
 def __dir__() -> list[str]:
     """What an interactive shell completes."""
     return [*HOMES, *ROOMS]
+
+
+def _by_need(package: str, path: Iterable[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package whose modules are imported when they are first named."""
+    from pkgutil import iter_modules  # here, as the library alone does without
+    names = [module.name for module in iter_modules(path)]
+
+    def module(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return import_module(f"{package}.{name}")
+    return module, lambda: names
 
 
 def _imported(name: str) -> Any:
