@@ -253,7 +253,7 @@ class State(Generic[S]):
                 f"and its attribute history has {rows}{more}.")
 
 
-def _differing(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+def _differing(was: dict[str, object], now: dict[str, object]) -> list[str]:
     """What two fingerprints do not share, with both values where both have one and they are short."""
     found, was, now = [], dict(UNSAID) | was, dict(UNSAID) | now
     for name in sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name)):
@@ -270,7 +270,7 @@ def run(state: State, count: int, learn: Learn, score: Callable[[], float] | Non
     Args:
         count, learn: as of ``one_pass``.
         score: on validation data, larger is better. None: no validation, and the last epoch's weights are kept.
-        callback: called with the model and a copy of the row of each epoch as it ends.
+        callback: called with the model and a copy of the row of each epoch as it ends. StopIteration of it is the end.
 
     Whatever stops the training, the model keeps its best weights and its history (``State.leave``).
 
@@ -291,8 +291,13 @@ def run(state: State, count: int, learn: Learn, score: Callable[[], float] | Non
                 row = state.history[-1]
                 bar.set_postfix({k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds", "value_lr")})
                 bar.update()
-                if callback is not None:
-                    callback(state.model, dict(row))
+                try:
+                    if callback is not None:
+                        callback(state.model, dict(row))
+                except StopIteration:
+                    if state.path:
+                        state._save(state.path)                            # which may be of an earlier epoch
+                    break
     except KeyboardInterrupt as stopped:
         stopped.args = (state.reached(),)
         raise

@@ -112,7 +112,9 @@ def fit(graph: PCGraph, data: Data, *,
             from elsewhere, such as the state of an object.
         generator: shuffles the data. None: a new one seeded with 0. To resume, pass one with the original seed.
         callback: called as ``callback(graph, row)`` when an epoch has ended, with a copy of its row of the history.
-            What it returns or writes into the row changes nothing; an error that it raises ends the training.
+            What it returns or writes into the row changes nothing; an error that it raises ends the training. It runs
+            after the score and the checkpoint are taken, so weights that it changes are in neither. StopIteration ends
+            the training in peace, as if patience ran out; the same call with its checkpoint goes on.
         settings: fields of Training.
 
     Returns:

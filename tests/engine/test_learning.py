@@ -258,6 +258,30 @@ def test_ctrl_c_keeps_weights_and_history(tmp_path: Path, error: type, file: str
     assert not scored or graph.history["validation"].tolist() == [1, 1 / 2, 1 / 3]
 
 
+def test_a_callback_ends_a_training_in_peace(tmp_path: Path) -> None:
+    """With the weights of the best epoch, and a checkpoint of the last one, from which it goes on as if undisturbed."""
+    def stop(graph: PCGraph, row: dict[str, float]) -> None:
+        if row["epoch"] == 3:
+            raise StopIteration
+
+    def score(graph: PCGraph, batch: object) -> float:
+        return -float((graph.weight - weights[0]).abs().sum()) if weights else 0.0
+
+    def trained(**more: object) -> tuple[PCGraph, pd.DataFrame]:
+        graph = small()
+        return graph, fit(graph, toy(), validation=0.2, score=score, batch_size=20, progress=False, **more)
+
+    weights: list[torch.Tensor] = []
+    weights.append(trained(epochs=1)[0].weight)                            # of the first epoch, which the score likes
+    with mock.patch("pcgraph_lite.engine.epochs.CHECKPOINT_SHARE", 0):     # none is written but the first and the last
+        graph, history = trained(epochs=9, callback=stop, checkpoint=tmp_path / "s")
+    assert history["epoch"].tolist() == graph.history["epoch"].tolist() == [1, 2, 3]
+    assert torch.equal(graph.weight, weights[0])
+    with mock.patch("pcgraph_lite.engine.epochs.one_pass", wraps=one_pass) as passes:
+        _, resumed = trained(epochs=5, checkpoint=tmp_path / "s")
+    assert passes.call_count == 2 and resumed["energy"].tolist() == trained(epochs=5)[1]["energy"].tolist()
+
+
 def listed(images: torch.Tensor, labels: torch.Tensor, names: tuple[str, ...] = ()) -> Subset:
     """Examples one by one with whole numbers, as torchvision has them."""
     examples = list(zip(images, labels.tolist(), strict=True))
