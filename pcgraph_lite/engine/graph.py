@@ -156,6 +156,11 @@ class PCGraph(Exact):
         """E = 1/2 sum_i eps_i^2 of each example, eq. 2. ``(..., batch, n)`` to ``(..., batch)``."""
         return self.error(x).square().sum(-1) / 2
 
+    def energies(self, x: Tensor) -> dict[str, Tensor]:
+        """The part of each group in the energy, eq. 2: group -> ``(..., batch)``, whose sum is ``energy``."""
+        error = self.error(x)
+        return {name: error[..., self.topology.slice(name)].square().sum(-1) / 2 for name in self.topology.groups}
+
     @exactly
     @torch.no_grad()
     def value_gradient(self, x: Tensor) -> Tensor:
