@@ -178,8 +178,8 @@ class PCGraph(Exact):
     def weight_gradient(self, x: Tensor) -> dict[str, Tensor]:
         """dE/dtheta_{i,j} = -f(x_i) eps_j on existing edges, summed over the batch: eq. 4 with the sign reversed.
 
-        Autograd through ``energy`` gives the same on edges. Where a mask leaves pairs out, it gives those a gradient as
-        well: multiply that by the mask before an optimizer of your own steps along it.
+        Autograd through ``energy`` gives the same on edges, after ``graph.requires_grad_()``. Where a mask leaves pairs
+        out, it gives those a gradient as well: multiply that by the mask before your own optimizer steps along it.
 
         Returns:
             parameter name -> gradient of its shape; for the bias dE/db_i = -eps_i. A parameter may hold the edges of

@@ -115,7 +115,8 @@ def fit(graph: PCGraph, data: Data, *,
             What it returns or writes into the row changes nothing; an error that it raises ends the training. It runs
             after the score and the checkpoint are taken, so weights that it changes are in neither. StopIteration ends
             the training in peace, as if patience ran out; the same call with its checkpoint goes on.
-        settings: fields of Training.
+        settings: fields of Training: ``epochs, weight_lr, weight_decay, batch_size, optimizer, patience, anneal,
+            warm_up, augment`` (explained in ``pcgraph_lite.engine.epochs.Schedule``), ``steps, value_lr, momentum``.
 
     Returns:
         one row an epoch, with the columns epoch, energy (mean, after relaxation), seconds, value_lr, validation.

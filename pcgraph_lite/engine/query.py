@@ -188,7 +188,7 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     if replicas is None or values.ndim != 3 or values.shape[::2] != (replicas, size):
         if values.ndim < 2 or values.shape[1:].numel() != size:
             raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it"
-                             f"{_of_vector(values, size)}.")
+                             f"{_instead(values, size)}.")
         values = values.reshape(len(values), size)
     if mask is not None:
         if mask.shape not in ((size,), values.shape[-2:]):
@@ -201,8 +201,10 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     return values
 
 
-def _of_vector(values: Tensor, size: int) -> str:
-    """What to do, in words, with a vector in the place of rows of this size."""
+def _instead(values: Tensor, size: int) -> str:
+    """What to do, in words, with one example, or a vector, in the place of rows of this size."""
+    if values.numel() == size > 1 and (values.ndim > 1 or values.is_floating_point()):
+        return " (one example: [None] makes a batch of it)"
     if values.ndim != 1 or (size > 1 and values.is_floating_point()):
         return ""
     return " (of a vector, [:, None] makes a column)" if size == 1 else (

@@ -3,9 +3,11 @@ a batch is algorithm 1, whatever the plan, is in test_exactness.py."""
 
 import multiprocessing
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from unittest import mock
@@ -24,7 +26,7 @@ from pcgraph_lite import PCGraph, Scale, accuracy, fit, load, minus_energy, quer
 from pcgraph_lite.engine import inference
 from pcgraph_lite.engine.epochs import Schedule, State, one_pass
 from pcgraph_lite.engine.hessian import largest_eigenvalue
-from pcgraph_lite.engine.learning import _known_as, _split, as_batch, minus_completion_error
+from pcgraph_lite.engine.learning import Training, _known_as, _split, as_batch, minus_completion_error
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, WrongShape
 from pcgraph_lite.images.datasets import ImageSet
 
@@ -218,6 +220,12 @@ def test_a_vector_is_of_class_numbers_for_labels_alone(numbers: torch.Tensor, si
     with pytest.raises(BadInput, match="labels: class numbers run from 2 to 3; expected 0 to 2"):
         as_batch(small(), (torch.ones(2, 6), torch.tensor([2, 3])))
     assert as_batch(small(), (torch.ones(2, 6), torch.tensor([2, 0])))["labels"].tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_the_help_of_fit_names_every_setting() -> None:
+    said = fit.__doc__.split("settings: fields of Training: ")[1].split("Returns:")[0]
+    assert {field.name for field in fields(Training)} == set(re.findall(r"\w+", said.replace(
+        "(explained in ``pcgraph_lite.engine.epochs.Schedule``)", "")))
 
 
 @pytest.mark.parametrize("number", [float, torch.tensor, np.float32])
