@@ -6,7 +6,6 @@ it with ``fit``, and ask it with ``query(graph, clamp=..., init=..., do=...)``, 
 models and studies are in ``pcgraph_lite.images``, ``baselines`` and ``studies``.
 """
 
-from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -58,24 +57,12 @@ def __dir__() -> list[str]:
     return [*HOMES, *ROOMS]
 
 
-def _by_need(package: str, path: Iterable[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package whose modules are imported when they are first named."""
-    from pkgutil import iter_modules  # here, as the library alone does without
-    names = [module.name for module in iter_modules(path)]
-
-    def module(name: str) -> Any:
-        if name not in names:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return import_module(f"{package}.{name}")
-    return module, lambda: names
-
-
-def _imported(name: str) -> Any:
+def _imported(name: str, package: str = __name__, rooms: tuple[str, ...] = ROOMS) -> Any:
     """A public name is imported when it is first used: commands that need no torch start in a tenth of the time."""
-    if name in ROOMS:
-        return import_module(f".{name}", __name__)
-    if name not in HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in rooms:
+        return import_module(f".{name}", package)
+    if package != __name__ or name not in HOMES:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
     module = import_module(HOMES[name], __name__)
     globals()[name] = getattr(module, name, module)            # something in a module, or the module itself
     return globals()[name]

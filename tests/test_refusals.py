@@ -235,7 +235,7 @@ TRAININGS: list[Case] = [
     (learned(type("Endless", (Dataset,), {"__getitem__": lambda self, k: IMAGES[0]})()), BadInput,
      "Endless says no length"),
     *((learned(DataLoader(TensorDataset(IMAGES, LABELS), **how)), BadInput,
-       "makes its own batches.*give the data set") for how in (
+       "makes its own batches; give the data set") for how in (
            {"batch_sampler": BatchSampler(range(10), 5, drop_last=False)}, {"batch_size": None})),
     (learned(Subset(IMAGES, [])), BadInput, "Subset has no examples"),
     *((learned(DataLoader(TensorDataset(IMAGES, LABELS), 5, sampler=sampler)), BadInput,

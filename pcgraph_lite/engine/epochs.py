@@ -25,7 +25,6 @@ Callback = Callable[[nn.Module, dict[str, float]], object]
 Learn = Callable[[Tensor], dict[str, float]]                               # rows of a batch to its numbers
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 HEADER = ("fingerprint", "history", "steps")                               # of a checkpoint
-BRIEF = 80                                                                 # letters of two values that an error shows
 CHECKPOINT_SHARE = 0.1                                                     # of the time may go into checkpoints
 UNSAID = (("anneal", "none"), ("warm_up", 0.0), ("augment", "none"))      # by checkpoints from before these settings
 FALLS: dict[str, Callable[[float], float]] = {
@@ -219,14 +218,16 @@ class State(Generic[S]):
 
     def _check(self, header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> None:
         """Raise BadFile unless a checkpoint is of this training."""
-        done = len(json.loads(header.get("history", "[]")))
-        if (written := header.get("fingerprint", "{}")) != self._fingerprint:
-            was, now = (facts | facts.pop("settings", {}) for facts in map(json.loads, (written, self._fingerprint)))
-            again = "" if "epochs" in was else f" with epochs={done}"      # where the rate falls, they are a setting
-            raise BadFile(f"the checkpoint {self.path} belongs to another training; what differs: "
-                          f"{', '.join(_differing(was, now))}. To go on from its weights, repeat the call that wrote it"
-                          f"{again}; then call again with the new settings and another checkpoint file. To start anew, "
-                          "name another file, or delete this one.")
+        done, written = len(json.loads(header.get("history", "[]"))), header.get("fingerprint", "{}")
+        if written != self._fingerprint:
+            was, now = (dict(UNSAID) | facts.pop("settings", {}) | facts
+                        for facts in map(json.loads, (written, self._fingerprint)))
+            both = {name: f" {was.get(name, 'any')} -> {now.get(name, 'any')}" for name in sorted(was | now)}
+            differs = ", ".join(name.replace("data", "data or generator") + (values if len(values) < 80 else "")
+                                for name, values in both.items() if was.get(name) != now.get(name))
+            raise BadFile(f"the checkpoint {self.path} belongs to another training; what differs: {differs}. To go on "
+                          f"from it, repeat the call that wrote it{'' if 'epochs' in was else f' with epochs={done}'}; "
+                          "then call again with the new settings and another file. To start anew, delete it.")
         if done > self.schedule.epochs:
             raise BadFile(f"the checkpoint {self.path} holds {done} epochs, more than the {self.schedule.epochs} that "
                           "are asked for. Ask for at least as many, delete it, or name another file.")
@@ -251,16 +252,6 @@ class State(Generic[S]):
         more = f"; the same call resumes {self.path}" if self.path and self.path.exists() else ""
         return (f"training stopped in epoch {self.epoch + 1} of {self.schedule.epochs}: the model has weights, {kept}, "
                 f"and its attribute history has {rows}{more}.")
-
-
-def _differing(was: dict[str, object], now: dict[str, object]) -> list[str]:
-    """What two fingerprints do not share, with both values where both have one and they are short."""
-    found, was, now = [], dict(UNSAID) | was, dict(UNSAID) | now
-    for name in sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name)):
-        values = f" {was[name]} -> {now[name]}" if name in was.keys() & now.keys() else ""
-        called = "data or generator" if name == "data" else name           # of which it has the digest of both
-        found.append(called + (values if called == name and len(values) < BRIEF else ""))
-    return found
 
 
 def run(state: State, count: int, learn: Learn, score: Callable[[], float] | None = None, progress: bool = True,
@@ -294,9 +285,7 @@ def run(state: State, count: int, learn: Learn, score: Callable[[], float] | Non
                 try:
                     if callback is not None:
                         callback(state.model, dict(row))
-                except StopIteration:
-                    if state.path:
-                        state._save(state.path)                            # which may be of an earlier epoch
+                except StopIteration:                                      # the checkpoint may be of an earlier epoch
                     break
     except KeyboardInterrupt as stopped:
         stopped.args = (state.reached(),)

@@ -1,5 +1,8 @@
 """Data sets, noise and occlusion, the judge that reads pictures, and measures of images."""
 
-from .. import _by_need
+from functools import partial
 
-__getattr__, __dir__ = _by_need(__name__, __path__)
+from .. import _imported
+
+__getattr__ = partial(_imported, package=__name__, rooms=(
+    "calibration", "datasets", "judge", "metrics", "scale", "sources"))

@@ -1,5 +1,8 @@
 """The paper's uses of graphs: tasks, memories, convergence and drawings, and the oracles that check them."""
 
-from .. import _by_need
+from functools import partial
 
-__getattr__, __dir__ = _by_need(__name__, __path__)
+from .. import _imported
+
+__getattr__ = partial(_imported, package=__name__, rooms=(
+    "causal", "circuits", "convergence", "memory", "oracles", "structure", "tasks", "trials", "uncertainty"))
