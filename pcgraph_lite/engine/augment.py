@@ -13,8 +13,8 @@ SHIFT = 2                                                                  # pix
 
 
 def planes_of(size: int) -> int:
-    """3 where so many pixels are the red, green and blue ones of a square picture, else 1."""
-    return 3 if 3 * isqrt(size // 3) ** 2 == size else 1
+    """3 where so many pixels are the red, green and blue ones of a square picture of 2 x 2 or more, else 1."""
+    return 3 if 3 < size == 3 * isqrt(size // 3) ** 2 else 1
 
 
 def shift_and_mirror(images: Tensor, generator: Generator) -> Tensor:
