@@ -57,12 +57,12 @@ def __dir__() -> list[str]:
     return [*HOMES, *ROOMS]
 
 
-def _imported(name: str) -> Any:
+def _imported(name: str, package: str = __name__, rooms: tuple[str, ...] = ROOMS) -> Any:
     """A public name is imported when it is first used: commands that need no torch start in a tenth of the time."""
-    if name in ROOMS:
-        return import_module(f".{name}", __name__)
-    if name not in HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in rooms:
+        return import_module(f".{name}", package)
+    if package != __name__ or name not in HOMES:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
     module = import_module(HOMES[name], __name__)
     globals()[name] = getattr(module, name, module)            # something in a module, or the module itself
     return globals()[name]

@@ -12,7 +12,16 @@ import train_judges
 from pictures import seeded
 from strategies import connectome
 from torch import nn
-from torch.utils.data import ChainDataset, DataLoader, RandomSampler, Subset, SubsetRandomSampler, TensorDataset
+from torch.utils.data import (
+    BatchSampler,
+    ChainDataset,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+)
 
 from pcgraph_lite import Activation, PCGraph, accuracy, counterfactual, fit, observed, query, relax, sample, topology
 from pcgraph_lite.baselines import rivals
@@ -223,6 +232,11 @@ TRAININGS: list[Case] = [
            (None, "None"), ("0.5", "'0.5'"), (IMAGES, r"<Tensor \(10, 6\) torch.float32>"))),
     (learned(value_lr=50.0), UnstableStep, "value_lr = 50"),
     (learned(ChainDataset([])), BadInput, "ChainDataset says no length"),
+    (learned(type("Endless", (Dataset,), {"__getitem__": lambda self, k: IMAGES[0]})()), BadInput,
+     "Endless says no length"),
+    *((learned(DataLoader(TensorDataset(IMAGES, LABELS), **how)), BadInput,
+       "makes its own batches; give the data set") for how in (
+           {"batch_sampler": BatchSampler(range(10), 5, drop_last=False)}, {"batch_size": None})),
     (learned(Subset(IMAGES, [])), BadInput, "Subset has no examples"),
     *((learned(DataLoader(TensorDataset(IMAGES, LABELS), 5, sampler=sampler)), BadInput,
        f"takes its examples from a {type(sampler).__name__}.*Subset")

@@ -48,6 +48,20 @@ def test_imports_against_the_rules_are_found(tmp_path: Path) -> None:
     assert "0 kept, 4 broken" in said and all(broken in said for _, broken in BREACHES.values()), said
 
 
+def test_modules_of_rooms_are_there_when_they_are_named_and_not_before() -> None:
+    """As api.md names them. Oracle: the files; to import the library brings neither them nor torch."""
+    code = ("import sys, pathlib, pcgraph_lite as pcg; pcg.images; pcg.studies\n"
+            "print([name for name in sys.modules if name.startswith(('pcgraph_lite.', 'torch'))])\n"
+            "for room in ('baselines', 'images', 'studies'):\n"
+            "    for path in pathlib.Path(pcg.__file__).parent.glob(room + '/[!_]*.py'):\n"
+            "        part = getattr(getattr(pcg, room), path.stem)\n"
+            "        assert part.__file__ == str(path), path\n"
+            "    assert not hasattr(getattr(pcg, room), 'metric')")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[0] == "['pcgraph_lite.images', 'pcgraph_lite.studies']"
+
+
 def test_functions_are_short() -> None:
     """At most 30 lines of code each, without docstrings. Oracle: the style page."""
     long = []

@@ -12,6 +12,11 @@ from ..errors import BadInput
 SHIFT = 2                                                                  # pixels at most, along each side
 
 
+def planes_of(size: int) -> int:
+    """3 where so many pixels are the red, green and blue ones of a square picture of 2 x 2 or more, else 1."""
+    return 3 if 3 < size == 3 * isqrt(size // 3) ** 2 else 1
+
+
 def shift_and_mirror(images: Tensor, generator: Generator) -> Tensor:
     """Move each image by up to two pixels along each side, and mirror half of them left to right.
 
@@ -24,7 +29,7 @@ def shift_and_mirror(images: Tensor, generator: Generator) -> Tensor:
 
     Raises BadInput: images that are not square or smaller than 3 x 3.
     """
-    planes = 3 if isqrt(images.shape[-1]) ** 2 != images.shape[-1] else 1
+    planes = planes_of(images.shape[-1])
     side = isqrt(images.shape[-1] // planes)
     if planes * side**2 != images.shape[-1] or side <= SHIFT:
         raise BadInput(f"images of {images.shape[-1]} pixels cannot be shifted and mirrored; expected one or three "

@@ -218,11 +218,17 @@ class State(Generic[S]):
 
     def _check(self, header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> None:
         """Raise BadFile unless a checkpoint is of this training."""
-        if header.get("fingerprint") != self._fingerprint:
-            raise BadFile(f"the checkpoint {self.path} belongs to another training: its graph, settings, data, score "
-                          "or seed differ (where the learning rate falls, epochs are one of the settings). Delete it "
-                          "or name another file.")
-        if (done := len(json.loads(header["history"]))) > self.schedule.epochs:
+        done, written = len(json.loads(header.get("history", "[]"))), header.get("fingerprint", "{}")
+        if written != self._fingerprint:
+            was, now = (dict(UNSAID) | facts.pop("settings", {}) | facts
+                        for facts in map(json.loads, (written, self._fingerprint)))
+            both = {name: f" {was.get(name, 'any')} -> {now.get(name, 'any')}" for name in sorted(was | now)}
+            differs = ", ".join(name.replace("data", "data or generator") + (values if len(values) < 80 else "")
+                                for name, values in both.items() if was.get(name) != now.get(name))
+            raise BadFile(f"the checkpoint {self.path} belongs to another training; what differs: {differs}. To go on "
+                          f"from it, repeat the call that wrote it{'' if 'epochs' in was else f' with epochs={done}'}; "
+                          "then call again with the new settings and another file. To start anew, delete it.")
+        if done > self.schedule.epochs:
             raise BadFile(f"the checkpoint {self.path} holds {done} epochs, more than the {self.schedule.epochs} that "
                           "are asked for. Ask for at least as many, delete it, or name another file.")
         if {name: t.shape for name, t in tensors.items() if name.startswith("weights/")} != {
@@ -255,7 +261,7 @@ def run(state: State, count: int, learn: Learn, score: Callable[[], float] | Non
     Args:
         count, learn: as of ``one_pass``.
         score: on validation data, larger is better. None: no validation, and the last epoch's weights are kept.
-        callback: called with the model and a copy of the row of each epoch as it ends.
+        callback: called with the model and a copy of the row of each epoch as it ends. StopIteration of it is the end.
 
     Whatever stops the training, the model keeps its best weights and its history (``State.leave``).
 
@@ -276,8 +282,11 @@ def run(state: State, count: int, learn: Learn, score: Callable[[], float] | Non
                 row = state.history[-1]
                 bar.set_postfix({k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds", "value_lr")})
                 bar.update()
-                if callback is not None:
-                    callback(state.model, dict(row))
+                try:
+                    if callback is not None:
+                        callback(state.model, dict(row))
+                except StopIteration:                                      # the checkpoint may be of an earlier epoch
+                    break
     except KeyboardInterrupt as stopped:
         stopped.args = (state.reached(),)
         raise

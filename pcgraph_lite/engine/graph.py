@@ -156,6 +156,11 @@ class PCGraph(Exact):
         """E = 1/2 sum_i eps_i^2 of each example, eq. 2. ``(..., batch, n)`` to ``(..., batch)``."""
         return self.error(x).square().sum(-1) / 2
 
+    def energies(self, x: Tensor) -> dict[str, Tensor]:
+        """The part of each group in the energy, eq. 2: group -> ``(..., batch)``, whose sum is ``energy``."""
+        error = self.error(x)
+        return {name: error[..., self.topology.slice(name)].square().sum(-1) / 2 for name in self.topology.groups}
+
     @exactly
     @torch.no_grad()
     def value_gradient(self, x: Tensor) -> Tensor:
@@ -173,8 +178,8 @@ class PCGraph(Exact):
     def weight_gradient(self, x: Tensor) -> dict[str, Tensor]:
         """dE/dtheta_{i,j} = -f(x_i) eps_j on existing edges, summed over the batch: eq. 4 with the sign reversed.
 
-        Autograd through ``energy`` gives the same on edges. Where a mask leaves pairs out, it gives those a gradient as
-        well: multiply that by the mask before an optimizer of your own steps along it.
+        Autograd through ``energy`` gives the same on edges, after ``graph.requires_grad_()``. Where a mask leaves pairs
+        out, it gives those a gradient as well: multiply that by the mask before your own optimizer steps along it.
 
         Returns:
             parameter name -> gradient of its shape; for the bias dE/db_i = -eps_i. A parameter may hold the edges of

@@ -20,7 +20,7 @@ from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape, shown
 from ..files import tensor_digest
 from ..valid import Count, Damping, OneOf, Rate
-from .augment import refuse_oblong
+from .augment import planes_of, refuse_oblong
 from .epochs import Callback, Schedule, State, run
 from .graph import PCGraph
 from .inference import Settings, of_replicas, settle
@@ -98,7 +98,7 @@ def fit(graph: PCGraph, data: Data, *,
             to the pixels; class numbers of the labels, a vector, become one-hot. Pixels are in [0, 1]; a graph with a
             ``pixel_scale`` scales them itself, and refuses those scaled by hand. A data set is read once, into memory,
             so that every epoch sees the same examples; a loader's batch size is used where none is set, its order and
-            its batches are not. A loader whose batch size is torch's default of 1 needs ``batch_size`` said here.
+            its batches are not.
         validation: share of ``data`` to hold out, or data of its own, in the same forms. None: no validation, no early
             stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
@@ -111,9 +111,11 @@ def fit(graph: PCGraph, data: Data, *,
             function of one's own is known by its name, its code and what a ``partial`` fills in, not by what it reads
             from elsewhere, such as the state of an object.
         generator: shuffles the data. None: a new one seeded with 0. To resume, pass one with the original seed.
-        callback: called as ``callback(graph, row)`` when an epoch has ended, with a copy of its row of the history.
-            What it returns or writes into the row changes nothing; an error that it raises ends the training.
-        settings: fields of Training.
+        callback: called as ``callback(graph, row)`` with a copy of an epoch's row of the history, after its score and
+            checkpoint are taken: weights that it changes are in neither. An error that it raises ends the training;
+            StopIteration does so in peace, as patience does, and without it the same call goes on from the checkpoint.
+        settings: fields of Training: ``epochs, weight_lr, weight_decay, batch_size, optimizer, patience, anneal,
+            warm_up, augment`` (explained in ``pcgraph_lite.engine.epochs.Schedule``), ``steps, value_lr, momentum``.
 
     Returns:
         one row an epoch, with the columns epoch, energy (mean, after relaxation), seconds, value_lr, validation.
@@ -133,8 +135,8 @@ def fit(graph: PCGraph, data: Data, *,
     """
     training = Training(**_with_batch_size(data, settings))
     generator = generator or torch.Generator().manual_seed(0)
-    train, held_out = _split(graph, data, validation, generator)
-    refuse_oblong(data := _in_memory(data), training.augment)
+    train, held_out = _split(graph, data := _in_memory(data), validation, generator)
+    refuse_oblong(data, training.augment)
     measure = _measure(score, held_out, train)
     facts = _facts(graph) | _asked(train, held_out, measure)
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
@@ -206,18 +208,18 @@ def minus_energy(graph: PCGraph, batch: Data) -> float:
 def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
     """Minus the mean squared error on the second half of the first sensory group, asked from its first half.
 
-    For images that is the lower half of the picture from the upper one, without labels; the error of pixels is in the
-    squared units of [0, 1].
+    For images that is the lower half of the picture from the upper one, in all colours and without labels; the error of
+    pixels is in the squared units of [0, 1].
     """
-    batch, name = as_batch(graph, batch), graph.topology.sensory[0]
+    batch, name = as_batch(graph, batch), [*graph.topology.sensory, *graph.topology.groups][0]
     if name not in batch:
         raise BadInput(f"the score 'completion' asks for the group {name!r}; the data has {', '.join(batch)}. Use "
                        "another score, or make one of these the topology's first sensory group.")
-    if graph.topology.size(name) < 2:
+    if (size := graph.topology.size(name)) < 2:
         raise BadInput(f"the score 'completion' asks for one half of the group {name!r} from the other, and it has "
                        "only one vertex; use another score.")
-    size, unit = graph.topology.size(name), graph.pixel_scale.unit if name == "pixels" else 1.0
-    known = torch.arange(size) < size // 2
+    planes, unit = (planes_of(size), graph.pixel_scale.unit) if name == "pixels" else (1, 1.0)
+    known = torch.arange(size) % (size // planes) < size // planes // 2    # the upper half in every colour
     answer = query(graph, {name: observed(batch[name], known)}, **QUERY).x[..., graph.topology.slice(name)]
     error = answer - scaled(graph, batch)[name].to(graph.device)
     return -float(error[..., ~known].square().mean()) * unit**2
@@ -297,6 +299,9 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
     data = _in_memory(data)
     if hasattr(data, "images") and hasattr(data, "labels"):                # an ImageSet
         data = (data.images, data.labels)
+    if not isinstance(data, Mapping) and not graph.topology.sensory:
+        raise BadInput(f"data without names could be for any of the groups {', '.join(graph.topology.groups)}; say "
+                       "sensory=[...] when you make the topology, or give {group: values}.")
     if hasattr(data, "__array__") and "labels" not in graph.topology.groups:        # a tensor or array
         data = {graph.topology.sensory[0]: data}
     if not isinstance(data, Mapping):
@@ -354,11 +359,13 @@ def gathered(data: Dataset | DataLoader) -> Data:
     Raises BadInput: it has no end or no examples, a sampler of its own, or examples that are no numbers of one size.
     """
     loader = data if isinstance(data, DataLoader) else DataLoader(data, batch_size=CHUNK)
-    if isinstance(loader.dataset, IterableDataset):
+    if isinstance(loader.dataset, IterableDataset) or not hasattr(loader.dataset, "__len__"):
         raise BadInput(f"{type(loader.dataset).__name__} says no length; expected a data set that fits into memory.")
+    if loader.batch_size is None:                                          # batch_sampler=..., or said to be None
+        raise BadInput("the loader makes its own batches; give the data set and fit(..., batch_size=...).")
     one, every = loader.sampler, len(cast(Sized, loader.dataset))
     drawn = isinstance(one, RandomSampler) and (one.replacement or len(one) != every)
-    if drawn or not isinstance(one, SequentialSampler | RandomSampler) or loader.batch_size is None:
+    if drawn or not isinstance(one, SequentialSampler | RandomSampler):
         raise BadInput(f"the loader takes its examples from a {type(one).__name__}, and fit shuffles by its "
                        "own generator; give torch.utils.data.Subset(dataset, rows) for some of the examples.")
     in_order = DataLoader(loader.dataset, loader.batch_size, collate_fn=loader.collate_fn,

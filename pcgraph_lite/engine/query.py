@@ -54,7 +54,7 @@ class Answer(Relaxation):
     Args:
         x: the values of all vertices, ``(..., batch, n)``, on the graph's own scale, as the energies are.
         initial_energy: of each example before the first step, ``(..., batch)``.
-        energy: the same at each look, ``(looks, ..., batch)``; the last is that of ``x``.
+        energy: the same at each look, ``(looks, ..., batch)``; the last is that of ``x``, less vertices under ``do``.
         converged: whether an example came to rest, ``(..., batch)`` bool; false where ``tolerance`` is None.
         steps: how many were taken.
         value_lr: the step that was used (the first of several).
@@ -187,7 +187,7 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     if replicas is None or values.ndim != 3 or values.shape[::2] != (replicas, size):
         if values.ndim < 2 or values.shape[1:].numel() != size:
             raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it"
-                             f"{_of_vector(values, size)}.")
+                             f"{_instead(values, size)}.")
         values = values.reshape(len(values), size)
     if mask is not None:
         if mask.shape not in ((size,), values.shape[-2:]):
@@ -200,8 +200,10 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     return values
 
 
-def _of_vector(values: Tensor, size: int) -> str:
-    """What to do, in words, with a vector in the place of rows of this size."""
+def _instead(values: Tensor, size: int) -> str:
+    """What to do, in words, with one example, or a vector, in the place of rows of this size."""
+    if values.numel() == size > 1 and (values.ndim > 1 or values.is_floating_point()):
+        return " (one example: [None] makes a batch of it)"
     if values.ndim != 1 or (size > 1 and values.is_floating_point()):
         return ""
     return " (of a vector, [:, None] makes a column)" if size == 1 else (

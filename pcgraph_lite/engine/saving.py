@@ -132,6 +132,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         header, tensors = load_tensors(path, signed="pcgraph")
     except BadFile as error:
         raise BadFile(f"{error}; expected a file of pcg.save.") from error
+    if "fingerprint" in header:
+        raise BadFile(f"{path} is a checkpoint of fit; expected a file of pcg.save. The same fit(..., checkpoint=...) "
+                      "on a graph like the first takes it up; then pcg.save(graph, another_path) writes that graph.")
     if "pcgraph" not in header:
         raise BadFile(f"{path} holds tensors and no graph; expected a file of pcg.save. Weights alone go into a graph "
                       "by graph.load_state_dict(safetensors.torch.load_file(path)).")

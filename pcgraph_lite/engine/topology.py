@@ -106,7 +106,7 @@ class Topology:
         edges: the edges between groups; at most one entry for an ordered pair of groups.
         sensory: groups that data without names are for in training: images alone, or (images, labels). A mapping says
             itself which groups hold data; those that it leaves out are free, sensory or not. Empty: "pixels" and
-            "labels" where there are pixels, else the first group.
+            "labels" where there are pixels, else the only group; of several, none is, and such data is refused.
         pools: sets of groups whose vertices compete in a top-k activation. Empty: each group on its own.
         nodes: a name for each vertex, in vertex order. None: the vertices are numbered from 0.
 
@@ -132,7 +132,7 @@ class Topology:
             raise BadInput(f"the group name {shown(bad[0])} is a {type(bad[0]).__name__}; expected text.")
         self.groups, self.edges = {name: int(size) for name, size in groups.items()}, tuple(edges)
         named = tuple(name for name in ("pixels", "labels") if name in self.groups and "pixels" in self.groups)
-        self.sensory = tuple(sensory) or named or (next(iter(self.groups)),)
+        self.sensory = tuple(sensory) or named or (() if len(self.groups) > 1 else tuple(self.groups))
         self.pools = tuple(map(tuple, pools)) or tuple((name,) for name in self.groups)
         self.n = sum(self.groups.values())
         self._slices = slices(self.groups)

@@ -7,7 +7,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import pcgraph_lite as pcg
 from pcgraph_lite.baselines.mlp import MLP, fit_mlp
-from pcgraph_lite.engine.augment import SHIFT, shift_and_mirror
+from pcgraph_lite.engine.augment import SHIFT, planes_of, shift_and_mirror
 
 
 def every_move(image: torch.Tensor) -> set[bytes]:
@@ -24,6 +24,12 @@ def test_every_shift_and_mirror_image_appears_and_nothing_else(planes: int) -> N
     image = torch.arange(planes * 36.0).view(planes, 6, 6)
     drawn = shift_and_mirror(image.flatten().expand(2000, -1), torch.Generator().manual_seed(0))
     assert {one.numpy().tobytes() for one in drawn} == every_move(image)
+
+
+@pytest.mark.parametrize(("size", "planes"), [(3, 1), (12, 3), (16, 1), (27, 3), (35, 1), (784, 1), (3072, 3)])
+def test_planes_are_told_by_the_number_of_pixels(size: int, planes: int) -> None:
+    """By hand; three pixels are too few for halves of each plane."""
+    assert planes_of(size) == planes
 
 
 def test_images_of_a_batch_move_apart_and_the_draws_are_the_generators() -> None:

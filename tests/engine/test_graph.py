@@ -23,6 +23,19 @@ def test_eq1_and_eq2_are_sums_over_vertices(graph):
 
 
 @given(graphs())
+def test_energies_of_groups_are_sums_over_their_vertices(graph):
+    """One by one; together they are the energy."""
+    x = values(graph)
+    error, found = graph.error(x), graph.energies(x)
+    places = iter(range(graph.topology.n))
+    for name, size in graph.topology.groups.items():
+        expected = sum(error[..., next(places)] ** 2 for _ in range(size)) / 2
+        torch.testing.assert_close(found.pop(name), expected, **EXACT)
+    assert not found
+    torch.testing.assert_close(sum(graph.energies(x).values()), graph.energy(x), **EXACT)
+
+
+@given(graphs())
 def test_eq3_and_eq4_are_gradients_of_the_energy(graph):
     """Numbers by hand, which build no graph of autograd's, also of tensors that require a gradient."""
     x = values(graph)

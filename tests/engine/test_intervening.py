@@ -48,6 +48,14 @@ def test_intervening_is_cutting_the_edges_into_the_vertices(graph: PCGraph, data
     assert torch.equal(ours.x[..., set_to], x[..., set_to])
 
 
+def test_the_energy_of_an_answer_has_no_part_of_what_is_set() -> None:
+    graph = pcg.PCGraph(topology.recurrent(2, [3], 4), "tanh", dtype=torch.float64)
+    answer = pcg.query(graph, do={"pixels": torch.rand(5, 4)})
+    others = [part for name, part in graph.energies(answer.x).items() if name != "pixels"]
+    torch.testing.assert_close(answer.energy[-1], sum(others))
+    assert (graph.energy(answer.x) > answer.energy[-1] + 0.01).any()
+
+
 @pytest.mark.parametrize("plan", ["dense", "blocks", "sparse"])
 def test_parts_of_a_group_are_set_in_some_examples(plan: str):
     """Those vertices are held and without errors, which test_exactness.py holds against autograd."""

@@ -3,9 +3,11 @@ a batch is algorithm 1, whatever the plan, is in test_exactness.py."""
 
 import multiprocessing
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from unittest import mock
@@ -18,13 +20,13 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from strategies import constructed
 from torch.optim import lr_scheduler
-from torch.utils.data import DataLoader, Subset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
-from pcgraph_lite import PCGraph, Scale, accuracy, fit, minus_energy, query, relax, topology
+from pcgraph_lite import PCGraph, Scale, accuracy, fit, load, minus_energy, query, relax, save, topology
 from pcgraph_lite.engine import inference
 from pcgraph_lite.engine.epochs import Schedule, State, one_pass
 from pcgraph_lite.engine.hessian import largest_eigenvalue
-from pcgraph_lite.engine.learning import _known_as, _split, as_batch, minus_completion_error
+from pcgraph_lite.engine.learning import Training, _known_as, _split, as_batch, minus_completion_error
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, WrongShape
 from pcgraph_lite.images.datasets import ImageSet
 
@@ -116,6 +118,21 @@ def test_scores_are_what_they_say():
     assert minus_completion_error(copy, {"vertices": images}) == pytest.approx(-float(expected), rel=1e-3)
 
 
+@pytest.mark.parametrize("name", ["pixels", "vertices"])
+def test_the_score_of_completion_asks_for_the_lower_half_in_every_colour(name: str) -> None:
+    """A graph that copies the upper two rows of each 4 x 4 plane: its mistakes are counted here by hand. A group of
+    another name is cut in two, whatever its size."""
+    images = torch.rand(5, 3, 4, 4, dtype=torch.float64)
+    upper, lower = (images[:, :, :2], images[:, :, 2:]) if name == "pixels" else images.view(5, 2, 24).unbind(1)
+    place = torch.arange(48).view(3, 4, 4)
+    first, second = (place[:, :2], place[:, 2:]) if name == "pixels" else place.view(2, 24)
+    edges = torch.zeros(48, 48, dtype=torch.float64)
+    edges[first.flatten(), second.flatten()] = 1
+    graph = PCGraph(topology.from_mask(edges, {name: 48}), "linear", dtype=torch.float64)
+    graph.set_weight(edges)
+    assert minus_completion_error(graph, images) == pytest.approx(-float((lower - upper).square().mean()), rel=1e-3)
+
+
 @pytest.mark.parametrize("among", [[], [topology.Edges("pixels", "pixels")]])
 def test_a_feedforward_graph_is_scored_by_its_forward_pass(among: list[topology.Edges]):
     """However large its weights: from zeros, a hundred steps do not reach the bottom of so narrow a valley. Edges among
@@ -164,15 +181,29 @@ def test_images_go_to_the_pixels_and_labels_to_the_labels(name: str) -> None:
 
 
 @pytest.mark.parametrize(("sensory", "expected"), [(["seen", "target"], ["seen", "target"]), (["target", "seen"],
-                                                   ["target", "seen"]), ([], ["seen"])])
+                                                   ["target", "seen"]), (["seen"], ["seen"])])
 def test_a_pair_goes_to_the_groups_of_data_whatever_their_names(sensory: list[str], expected: list[str]) -> None:
     """Both parts of it, in their order; only class numbers are left out, where there is one group."""
     graph = PCGraph(topology.from_mask(torch.ones(5, 5), {"seen": 2, "target": 2, "free": 1}, sensory))
-    pair = torch.rand(3, 2), torch.rand(3, 2) if sensory else torch.tensor([0, 2, 1])
+    pair = torch.rand(3, 2), torch.rand(3, 2) if len(sensory) > 1 else torch.tensor([0, 2, 1])
     for data in (pair, TensorDataset(*pair)):
         batch = as_batch(graph, data)
         assert list(batch) == expected
         assert all(torch.equal(*both) for both in zip(batch.values(), pair, strict=False))
+
+
+@pytest.mark.parametrize("data", [torch.rand(3, 2), np.ones((3, 2)), (torch.rand(3, 2), torch.tensor([0, 2, 1])),
+                                  TensorDataset(torch.rand(3, 2), torch.rand(3, 2))])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_data_without_names_never_goes_to_a_group_by_chance(tmp_path: Path, data: object, loaded: bool) -> None:
+    """Nothing says that the first of several groups, here a hidden one, is for data; a file does not say it either."""
+    graph = PCGraph(topology.from_mask(torch.ones(4, 4), {"hidden": 2, "features": 2}))
+    if loaded:
+        save(graph, tmp_path / "graph")
+        graph = load(tmp_path / "graph")
+    with pytest.raises(BadInput, match=r"any of the groups hidden, features; say sensory=.*give \{group: values\}"):
+        as_batch(graph, data)
+    assert list(as_batch(graph, {"features": torch.rand(3, 2)})) == ["features"]
 
 
 @pytest.mark.parametrize(("numbers", "size", "says"), [
@@ -189,6 +220,12 @@ def test_a_vector_is_of_class_numbers_for_labels_alone(numbers: torch.Tensor, si
     with pytest.raises(BadInput, match="labels: class numbers run from 2 to 3; expected 0 to 2"):
         as_batch(small(), (torch.ones(2, 6), torch.tensor([2, 3])))
     assert as_batch(small(), (torch.ones(2, 6), torch.tensor([2, 0])))["labels"].tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_the_help_of_fit_names_every_setting() -> None:
+    said = fit.__doc__.split("settings: fields of Training: ")[1].split("Returns:")[0]
+    assert {field.name for field in fields(Training)} == set(re.findall(r"\w+", said.replace(
+        "(explained in ``pcgraph_lite.engine.epochs.Schedule``)", "")))
 
 
 @pytest.mark.parametrize("number", [float, torch.tensor, np.float32])
@@ -229,6 +266,28 @@ def test_ctrl_c_keeps_weights_and_history(tmp_path: Path, error: type, file: str
     assert not scored or graph.history["validation"].tolist() == [1, 1 / 2, 1 / 3]
 
 
+def test_a_callback_ends_a_training_in_peace(tmp_path: Path) -> None:
+    """With the weights of the best epoch, and a checkpoint from which it goes on as if undisturbed."""
+    def stop(graph: PCGraph, row: dict[str, float]) -> None:
+        if row["epoch"] == 3:
+            raise StopIteration
+
+    def score(graph: PCGraph, batch: object) -> float:
+        return -float((graph.weight - weights[0]).abs().sum()) if weights else 0.0
+
+    def trained(**more: object) -> tuple[PCGraph, pd.DataFrame]:
+        graph = small()
+        return graph, fit(graph, toy(), validation=0.2, score=score, batch_size=20, progress=False, **more)
+
+    weights: list[torch.Tensor] = []
+    weights.append(trained(epochs=1)[0].weight)                            # of the first epoch, which the score likes
+    graph, history = trained(epochs=9, callback=stop, checkpoint=tmp_path / "s")
+    assert history["epoch"].tolist() == graph.history["epoch"].tolist() == [1, 2, 3]
+    assert torch.equal(graph.weight, weights[0])
+    resumed, undisturbed = (trained(epochs=5, checkpoint=file)[1]["energy"].tolist() for file in (tmp_path / "s", None))
+    assert resumed == undisturbed
+
+
 def listed(images: torch.Tensor, labels: torch.Tensor, names: tuple[str, ...] = ()) -> Subset:
     """Examples one by one with whole numbers, as torchvision has them."""
     examples = list(zip(images, labels.tolist(), strict=True))
@@ -252,6 +311,22 @@ def test_a_data_set_trains_as_its_tensors(names: tuple[str, ...], wrap: Callable
     fit(graph, wrapped, validation=wrap(*held_out.values()), **settings | size)
     fit(twin, data, validation=held_out, batch_size=20, **settings)
     assert torch.equal(graph.weight, twin.weight)
+
+
+def test_a_data_set_is_read_once() -> None:
+    """One that draws its examples shows others at every look: each of the sixty is asked for once."""
+    asked: list[int] = []
+
+    class Drawn(Dataset):
+        def __len__(self) -> int:
+            return 60
+
+        def __getitem__(self, k: int) -> torch.Tensor:
+            asked.append(k)
+            return torch.rand(6)
+
+    fit(PCGraph(topology.generative(0, [5], 6)), Drawn(), epochs=2, validation=0.2, progress=False)
+    assert asked == list(range(60))
 
 
 @pytest.mark.parametrize("replicas", [None, 2])
@@ -339,19 +414,41 @@ HELD_OUT, COSINE = {"epochs": 1, "validation": 0.2, "score": "accuracy"}, {"epoc
 @pytest.mark.parametrize(("first", "change", "says"), [
     (of_group("a") | {"epochs": 1}, of_group("b"), ""),
     *(({"epochs": 1}, {"graph": worlds(**other), "epochs": 2}, "") for other in (      # as many weights in all of them
-        {"seed": 1}, {"activation": "relu"}, {"prior": "flat"}, {"pixel_scale": Scale("[-1, 1]", 0.5, 0.5)})),
-    *((HELD_OUT, change, "") for change in (
-        {"validation": None, "score": "auto"}, {"validation": 0.3}, {"score": "energy"}, {"steps": 3, "epochs": 2},
-        {"generator": torch.Generator().manual_seed(1)}, {"data": (toy()[0].flip(0), toy()[1])})),
+        {"seed": 1}, {"pixel_scale": Scale("[-1, 1]", 0.5, 0.5)})),
+    *(({"epochs": 1}, {"graph": worlds(**other), "epochs": 2}, f"; what differs: {says}\\.") for other, says in (
+        ({"activation": "relu"}, r"activations \[.*'tanh'.*\] -> \[.*'relu'.*\]"),
+        ({"prior": "flat"}, "prior zero -> flat"))),
+    *((HELD_OUT, change, f"; what differs: {says}\\. .*with epochs=1; then call") for change, says in (
+        ({"validation": None, "score": "auto"}, "clamped .*, data or generator, score accuracy -> None"),
+        ({"validation": 0.3}, "data or generator"), ({"score": "energy"}, "score accuracy -> minus_energy"),
+        ({"steps": 3, "epochs": 2, "augment": "shift and mirror"}, "augment none -> shift and mirror, steps 20 -> 3"),
+        ({"generator": torch.Generator().manual_seed(1)}, "data or generator"),
+        ({"data": (toy()[0].flip(0), toy()[1])}, "data or generator"))),
     *(({"epochs": 1, "validation": 0.2, "score": lambda *_: 0.5}, {"score": other}, "") for other in (
         lambda *_: 0.25, lambda *_: min(0.5, 1), lambda *_: (lambda: 0.25)())),
-    *((COSINE, change, ".*where the learning rate falls, epochs") for change in (
-        {"anneal": "linear"}, {"anneal": "none"}, {"warm_up": 0.5}, {"epochs": 3}))])
+    *((COSINE, change, f"; what differs: {says}\\. .*that wrote it; then call") for change, says in (
+        ({"anneal": "linear"}, "anneal cosine -> linear"), ({"warm_up": 0.5}, r"warm_up 0\.0 -> 0\.5"),
+        ({"anneal": "none"}, "anneal cosine -> none, epochs 2 -> any"), ({"epochs": 3}, "epochs 2 -> 3")))])
 def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, first: dict, change: dict, says: str):
     usual = {"graph": worlds(), "data": toy(), "checkpoint": tmp_path / "s", "progress": False}
     fit(**usual | first)
     with pytest.raises(BadFile, match=f"another training{says}"):
         fit(**usual | {"graph": worlds()} | first | change)
+
+
+def test_a_training_goes_on_at_another_rate_as_its_refusal_says(tmp_path: Path) -> None:
+    """Against the same weights handed over by hand. The checkpoint of the first rate stays as it is."""
+    usual = {"data": toy(), "batch_size": 20, "validation": 0.2, "score": "energy", "progress": False}
+    first, old = small(), tmp_path / "old"
+    fit(first, epochs=3, weight_lr=1e-3, checkpoint=old, **usual)
+    with pytest.raises(BadFile, match=r"weight_lr 0\.001 -> 0\.0001\. To go on .* with epochs=3; then call again"):
+        fit(small(), epochs=5, weight_lr=1e-4, checkpoint=old, **usual)
+    graph = small()
+    fit(graph, epochs=3, weight_lr=1e-3, checkpoint=old, **usual)
+    assert torch.equal(graph.weight, first.weight)
+    for one, file in ((first, None), (graph, tmp_path / "new")):
+        assert len(fit(one, epochs=2, weight_lr=1e-4, checkpoint=file, **usual)) == 2
+    assert torch.equal(graph.weight, first.weight)
 
 
 SIX = {"a": 3, "b": 2, "c": 1}

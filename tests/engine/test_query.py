@@ -15,10 +15,19 @@ from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.hessian import largest_eigenvalue
 from pcgraph_lite.engine.inference import _above
 from pcgraph_lite.engine.query import start_at_prediction
-from pcgraph_lite.errors import UnstableStep
+from pcgraph_lite.errors import UnstableStep, WrongShape
 from pcgraph_lite.studies import oracles
 
 GRAPH = PCGraph(topology.generative(3, [4], 6))
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 3), (2, 3, 1)])
+def test_one_example_is_told_how_to_become_a_batch(shape: tuple[int, ...]) -> None:
+    """And the advice works."""
+    image = torch.rand(shape)
+    with pytest.raises(WrongShape, match=r"images that flatten to it \(one example: \[None\] makes a batch of it\)\.$"):
+        query(GRAPH, {"pixels": image})
+    assert torch.equal(query(GRAPH, {"pixels": image[None]}).values["pixels"][0], image.flatten())
 
 
 @settings(max_examples=20)

@@ -121,6 +121,9 @@ def test_other_files_are_told_apart(saved: tuple[Path, bytes], tmp_path: Path):
             ("unsigned", lambda p: save_file({"a": torch.ones(2)}, p, {"pcgraph": json.dumps(about)}), "is damaged"),
             ("newer", lambda p: save_tensors(p, {}, {"pcgraph": json.dumps(about | {
                 "form": saving.FORM + 1, "program": "pcgraph_lite 9.9"})}), r"by pcgraph_lite 9\.9, which is newer"),
+            ("checkpoint", lambda p: pcg.fit(PCGraph(topology.generative(2, [3], 4)), {"pixels": torch.rand(5, 4)},
+                                             epochs=1, checkpoint=p, progress=False),
+             r"is a checkpoint of fit; .*same fit\(\.\.\., checkpoint=\.\.\.\).*pcg\.save"),
             ("none", lambda p: None, "cannot be read.*No such file")):
         make(tmp_path / name)
         with pytest.raises(BadFile, match=says) as caught:
