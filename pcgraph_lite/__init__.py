@@ -26,6 +26,7 @@ if TYPE_CHECKING:                                                          # wha
     from .engine.learning import Training as Training
     from .engine.learning import accuracy as accuracy
     from .engine.learning import fit as fit
+    from .engine.learning import minus_completion_error as minus_completion_error
     from .engine.learning import minus_energy as minus_energy
     from .engine.query import Answer as Answer
     from .engine.query import observed as observed
@@ -44,8 +45,8 @@ HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engin
          "Activation": ".engine.activations",
          "Settings": ".engine.inference",
          "relax": ".engine.inference", "Training": ".engine.learning", "accuracy": ".engine.learning",
-         "fit": ".engine.learning", "minus_energy": ".engine.learning", "Answer": ".engine.query",
-         "observed": ".engine.query", "query": ".engine.query", "Scale": ".engine.scale", "load": ".engine.saving",
+         "fit": ".engine.learning", "minus_completion_error": ".engine.learning",
+         "minus_energy": ".engine.learning", "Answer": ".engine.query", "observed": ".engine.query", "query": ".engine.query", "Scale": ".engine.scale", "load": ".engine.saving",
          "save": ".engine.saving", "counterfactual": ".engine.counterfactual", "Samples": ".engine.sampling",
          "sample": ".engine.sampling"}
 ROOMS = ("baselines", "engine", "errors", "images", "studies")             # modules and packages of their own
