@@ -46,7 +46,8 @@ HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engin
          "Settings": ".engine.inference",
          "relax": ".engine.inference", "Training": ".engine.learning", "accuracy": ".engine.learning",
          "fit": ".engine.learning", "minus_completion_error": ".engine.learning",
-         "minus_energy": ".engine.learning", "Answer": ".engine.query", "observed": ".engine.query", "query": ".engine.query", "Scale": ".engine.scale", "load": ".engine.saving",
+         "minus_energy": ".engine.learning", "Answer": ".engine.query",
+         "observed": ".engine.query", "query": ".engine.query", "Scale": ".engine.scale", "load": ".engine.saving",
          "save": ".engine.saving", "counterfactual": ".engine.counterfactual", "Samples": ".engine.sampling",
          "sample": ".engine.sampling"}
 ROOMS = ("baselines", "engine", "errors", "images", "studies")             # modules and packages of their own
