@@ -127,6 +127,7 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "accuracy": (pcg.accuracy, {"graph": NETWORK, "batch": (X, Y)}),
     "accuracy pair": (lambda images, labels: pcg.accuracy(graph(), (images, labels)), {"images": X, "labels": Y}),
     "minus_energy": (pcg.minus_energy, {"graph": NETWORK, "batch": (X, Y)}),
+    "minus_completion_error": (pcg.minus_completion_error, {"graph": NETWORK, "batch": (X, Y)}),
     "minus_energy pair": (lambda images, labels: pcg.minus_energy(graph(), (images, labels)),
                           {"images": X, "labels": Y}),
     "watch": (lambda images: convergence.watch(graph(replicas=1), {"pixels": images}, [0.1], [1e-2], batches=1,

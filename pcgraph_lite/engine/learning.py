@@ -205,11 +205,17 @@ def minus_energy(graph: PCGraph, batch: Data) -> float:
     return -float(query(graph, batch, **QUERY).energy[-1].mean())
 
 
-def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
+@valid.checked
+def minus_completion_error(graph: PCGraph, batch: Data) -> float:
     """Minus the mean squared error on the second half of the first sensory group, asked from its first half.
 
     For images that is the lower half of the picture from the upper one, in all colours and without labels; the error of
     pixels is in the squared units of [0, 1].
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.generative(labels=0, hidden=[1], pixels=2), "linear", init_std=0.0)
+        >>> round(pcg.minus_completion_error(graph, torch.ones(5, 2)), 3)    # it answers 0 for the second pixel
+        -1.0
     """
     batch, name = as_batch(graph, batch), [*graph.topology.sensory, *graph.topology.groups][0]
     if name not in batch:
