@@ -261,7 +261,8 @@ def run(state: State, count: int, learn: Learn, score: Callable[[], float] | Non
     Args:
         count, learn: as of ``one_pass``.
         score: on validation data, larger is better. None: no validation, and the last epoch's weights are kept.
-        callback: called with the model and a copy of the row of each epoch as it ends. StopIteration of it is the end.
+        callback: called with the model and a copy of the row of each epoch as it ends. If it raises StopIteration, that
+            epoch is the last.
 
     Whatever stops the training, the model keeps its best weights and its history (``State.leave``).
 

@@ -112,8 +112,8 @@ def fit(graph: PCGraph, data: Data, *,
             from elsewhere, such as the state of an object.
         generator: shuffles the data. None: a new one seeded with 0. To resume, pass one with the original seed.
         callback: called as ``callback(graph, row)`` with a copy of an epoch's row of the history, after its score and
-            checkpoint are taken: weights that it changes are in neither. An error that it raises ends the training;
-            StopIteration does so in peace, as patience does, and without it the same call goes on from the checkpoint.
+            checkpoint are taken: weights that it changes are in neither. An error that it raises ends the training.
+            StopIteration ends it without an error, as patience does; the same call can go on from the checkpoint.
         settings: fields of Training: ``epochs, weight_lr, weight_decay, batch_size, optimizer, patience, anneal,
             warm_up, augment`` (explained in ``pcgraph_lite.engine.epochs.Schedule``), ``steps, value_lr, momentum``.
 

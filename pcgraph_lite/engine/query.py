@@ -54,7 +54,8 @@ class Answer(Relaxation):
     Args:
         x: the values of all vertices, ``(..., batch, n)``, on the graph's own scale, as the energies are.
         initial_energy: of each example before the first step, ``(..., batch)``.
-        energy: the same at each look, ``(looks, ..., batch)``; the last is that of ``x``, less vertices under ``do``.
+        energy: the same at each look, ``(looks, ..., batch)``; the last is that of ``x``. Vertices
+            under ``do`` do not count.
         converged: whether an example came to rest, ``(..., batch)`` bool; false where ``tolerance`` is None.
         steps: how many were taken.
         value_lr: the step that was used (the first of several).
