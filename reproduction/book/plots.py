@@ -310,7 +310,7 @@ def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: 
     ``x`` before which an upright line stands. ``x`` is categorical, so that its order is known.
     """
     sizes = frame.groupby(part, sort=False)[y].nunique()
-    figure, axes = plt.subplots(len(sizes), figsize=(PHONE, 0.27 * sizes.sum() + 0.9), sharex=True, squeeze=False,
+    figure, axes = plt.subplots(len(sizes), figsize=(PHONE, 0.32 * sizes.sum() + 0.9), sharex=True, squeeze=False,
                                 height_ratios=list(sizes))
     lines = frame[y].str.replace(" (", "\N{NO-BREAK SPACE}(").map(partial(textwrap.fill, width=36))  # room for cells
     told = frame.assign(**{y: lines})
@@ -323,7 +323,7 @@ def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: 
         axis.grid(False)
         axis.set_title(title, loc="right")
         axis.set(xlabel="", ylabel="")
-        axis.tick_params("y", labelsize=SMALLEST, rotation=0)
+        axis.tick_params("both", labelsize=SMALLEST, rotation=0)
     axis.set_xlabel(x)
     return handover.keep(figure, frame[[part, y, x, holds]])
 
